@@ -1,0 +1,1 @@
+"""Who speaks: one module a provider, and agents that wrap agents."""

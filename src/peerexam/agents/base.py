@@ -1,0 +1,77 @@
+"""The one interface that every agent has, and the wrapper that adds to an agent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal, Protocol
+
+from peerexam.calls import Completion, Json, Request
+
+Feature = Literal["chat", "score", "logprobs", "grammar", "json_schema"]
+"""What an agent can do beyond going on with a text.
+
+- `chat`: it follows instructions given as messages. Without it, the messages' contents are one
+  plain text to be continued (a base model), and roles use their few-shot completion prompts.
+- `score`: it gives log-probabilities of a given continuation (`Request.continuation`).
+- `logprobs`: it gives log-probabilities of the tokens it generates.
+- `grammar`, `json_schema`: it can hold a reply to a `Form`.
+"""
+
+
+class Agent(Protocol):
+    """A model behind a name, with its options."""
+
+    @property
+    def name(self) -> str:
+        """Who it is in the exam."""
+
+    @property
+    def fingerprint(self) -> Mapping[str, Json]:
+        """What decides its answers: provider, model, endpoint, options. Never a secret."""
+
+    @property
+    def features(self) -> frozenset[Feature]:
+        """What it can do."""
+
+    async def complete(self, request: Request) -> Completion:
+        """Answer one request.
+
+        A refusal, a filtered, an empty or a cut answer is a completion with that state.
+
+        Raises:
+            RetryableError: The same call may succeed later.
+            PermanentError: It will not.
+        """
+
+    async def close(self) -> None:
+        """Let go of connections and weights. More than once does no harm."""
+
+
+class Wrapper:
+    """An agent around an agent: everything is the inner one's until a subclass says otherwise."""
+
+    def __init__(self, inner: Agent) -> None:
+        self.inner = inner
+
+    @property
+    def name(self) -> str:
+        """The inner agent's name."""
+        return self.inner.name
+
+    @property
+    def fingerprint(self) -> Mapping[str, Json]:
+        """The inner agent's fingerprint."""
+        return self.inner.fingerprint
+
+    @property
+    def features(self) -> frozenset[Feature]:
+        """The inner agent's features."""
+        return self.inner.features
+
+    async def complete(self, request: Request) -> Completion:
+        """Ask the inner agent."""
+        return await self.inner.complete(request)
+
+    async def close(self) -> None:
+        """Close the inner agent."""
+        await self.inner.close()

@@ -1,0 +1,63 @@
+"""What a ledger promises, whichever database holds it.
+
+- What `record` was awaited for is on disk, and survives `kill -9` and power loss.
+- A success is never overwritten: when two processes answered the same request, the first record
+  stays and both get it.
+- A failure is stored, and the next success replaces it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from peerexam.calls import Completion, Json, Request
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A call that ended without an answer, kept so that a report can name it.
+
+    Attributes:
+        kind: The error class's name.
+        message: What it said; it holds no secret.
+    """
+
+    kind: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """Sums over the successful calls in a ledger; `cost` counts the calls whose cost is known."""
+
+    calls: int = 0
+    failures: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost: float = 0.0
+    unpriced_calls: int = 0
+
+
+class Ledger(Protocol):
+    """The durable record of calls."""
+
+    async def find(self, key: str) -> Completion | Failure | None:
+        """What is stored under a request key, its `call` set; None where there is nothing."""
+
+    async def record(
+        self,
+        key: str,
+        agent: str,
+        fingerprint: Mapping[str, Json],
+        request: Request,
+        outcome: Completion | Failure,
+    ) -> Completion | Failure:
+        """Store an outcome and return what stands under the key once it is committed.
+
+        That is the outcome itself, or the completion that another process stored first.
+        """
+
+    async def close(self) -> None:
+        """Commit what has gathered and let go of the file."""

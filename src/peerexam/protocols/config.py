@@ -1,0 +1,204 @@
+"""EXAM.yaml as pydantic models: what a user may write, with defaults and bounds.
+
+This is the file boundary. Inside the program the parts get the values they use, not this object.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+Positive = Annotated[int, Field(ge=1)]
+Fraction = Annotated[float, Field(ge=0, le=1)]
+RoleName = Literal["examiner", "examinee", "judge"]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Price(_Strict):
+    """US dollars for a million tokens."""
+
+    input: Annotated[float, Field(ge=0)]
+    output: Annotated[float, Field(ge=0)]
+
+
+class AgentLimits(_Strict):
+    """What one agent may be asked, and how long it may take."""
+
+    concurrency: Positive = 16
+    requests_per_minute: Positive | None = None
+    tokens_per_minute: Positive | None = None
+    attempts: Positive = 6
+    timeout: Annotated[float, Field(gt=0)] = 120.0
+    deadline: Annotated[float, Field(gt=0)] = 600.0
+
+
+class Budget(_Strict):
+    """What a run, or one agent, may spend at most."""
+
+    usd: Annotated[float, Field(ge=0)] | None = None
+    calls: Annotated[int, Field(ge=0)] | None = None
+    tokens: Annotated[int, Field(ge=0)] | None = None
+
+
+class JudgeSettings(_Strict):
+    """How one agent judges.
+
+    `likelihood` needs an agent that scores text. `pass_at` is then the gain in nats a token that
+    counts as the full mark.
+    """
+
+    by: Literal["prompt", "likelihood"] = "prompt"
+    tie_within: Annotated[float, Field(ge=0)] = 0.0
+    pass_at: Annotated[float, Field(gt=0)] = 1.0
+
+
+class AgentConfig(_Strict):
+    """One agent of the exam. Its name is its identity."""
+
+    name: Annotated[str, Field(min_length=1, max_length=100)]
+    model: str
+    roles: tuple[RoleName, ...] = ("examiner", "examinee", "judge")
+    base_url: str | None = None
+    api_key_env: str | None = None
+    system: str | None = None
+    temperature: Annotated[float, Field(ge=0)] | None = None
+    top_p: Annotated[float, Field(gt=0, le=1)] | None = None
+    max_tokens: Positive | None = None
+    seed: int | None = None
+    judge: JudgeSettings = JudgeSettings()
+    family: str | None = None
+    variant_of: str | None = None
+    price: Price | None = None
+    limits: AgentLimits = AgentLimits()
+    budget: Budget = Budget()
+    options: dict[str, Any] = {}
+
+
+class Questions(_Strict):
+    """Where the questions come from: the examiners, or a file of the user's own."""
+
+    domains: tuple[str, ...] = ()
+    per_domain: Positive = 5
+    style: Literal["breadth", "peer"] = "peer"
+    file: Path | None = None
+    attempts: Positive = 4
+    near_duplicate: Fraction = 0.8
+    max_tokens: Positive = 1024
+    temperature: Annotated[float, Field(ge=0)] = 0.0
+    retry_temperature: Annotated[float, Field(ge=0)] = 0.7
+
+
+class Answers(_Strict):
+    """How examinees are asked (examiner paper, appendix C.2: 200 tokens, temperature 0)."""
+
+    max_tokens: Positive = 200
+    temperature: Annotated[float, Field(ge=0)] = 0.0
+    truncated: Literal["judge", "fail"] = "judge"
+
+
+class FollowUps(_Strict):
+    """Rounds after the first, asked only after answers that the examiner marked as correct."""
+
+    rounds: Annotated[int, Field(ge=0)] = 0
+    sample: Positive | None = None
+    max_tokens: Positive = 200
+
+
+class Fitness(_Strict):
+    """Below these a judge is shown as unfit and loses its vote."""
+
+    min_swap_consistency: Fraction = 0.0
+    max_invalid_rate: Fraction = 1.0
+    max_first_preference: Annotated[float, Field(ge=0, le=1)] = 1.0
+
+
+class Judging(_Strict):
+    """How answers are judged."""
+
+    marks: bool = True
+    ranking: Literal["merge_sort", "round_robin", "none"] = "merge_sort"
+    panel: Literal["all", "author"] = "all"
+    disagreement: Literal["tie", "average", "abstain"] = "tie"
+    self_preference: bool = True
+    reasks: Annotated[int, Field(ge=0)] = 1
+    max_tokens: Positive = 512
+    rubric: Path | None = None
+    fitness: Fitness = Fitness()
+    quorum: Positive = 1
+
+
+class Voting(_Strict):
+    """How the votes become standings."""
+
+    method: Literal["borda", "copeland", "schulze", "bradley_terry"] = "borda"
+    rounds: Positive = 1000
+    confidence: Annotated[float, Field(gt=0, lt=1)] = 0.95
+    cluster_judges: bool = False
+
+
+class Limits(_Strict):
+    """What the whole run may do at once and spend in all."""
+
+    concurrency: Positive = 64
+    window: Positive | None = None
+    budget: Budget = Budget()
+
+
+class ExamConfig(_Strict):
+    """The whole of EXAM.yaml."""
+
+    name: str = "exam"
+    protocol: Literal["peer_exam", "exam"] = "peer_exam"
+    examiner: str | None = None
+    seed: int = 0
+    agents: Annotated[tuple[AgentConfig, ...], Field(min_length=1)]
+    questions: Questions = Questions()
+    answers: Answers = Answers()
+    follow_ups: FollowUps = FollowUps()
+    judging: Judging = Judging()
+    voting: Voting = Voting()
+    limits: Limits = Limits()
+    prompts: dict[str, Path] = {}
+    output: Path | None = None
+
+    @model_validator(mode="after")
+    def _agents_fit_together(self) -> ExamConfig:
+        names = [agent.name for agent in self.agents]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise ValueError(
+                f"two agents are called '{twice[0]}': an agent's name is its identity, rename one"
+            )
+        if self.protocol == "exam" and self.examiner is None:
+            raise ValueError("protocol exam needs examiner: the name of the one central examiner")
+        if self.examiner is not None and self.examiner not in names:
+            raise ValueError(
+                f"examiner '{self.examiner}' is not among the agents: {', '.join(names)}"
+            )
+        if not self.questions.domains and self.questions.file is None:
+            raise ValueError(
+                "questions need domains (a list of names), or file (your own questions)"
+            )
+        return self
+
+    def agents_in(self, role: RoleName) -> tuple[AgentConfig, ...]:
+        """The agents that play a role, in the order of the file.
+
+        In the protocol `exam` the central examiner alone sets and judges, and it answers only
+        where its roles say so explicitly.
+        """
+        if self.protocol == "exam":
+            if role == "examinee":
+                return tuple(
+                    a
+                    for a in self.agents
+                    if "examinee" in a.roles
+                    and (a.name != self.examiner or "roles" in a.model_fields_set)
+                )
+            return tuple(a for a in self.agents if a.name == self.examiner)
+        return tuple(agent for agent in self.agents if role in agent.roles)

@@ -1,0 +1,1 @@
+"""Numbers to pictures and files: HTML report, tables, data-set export."""

@@ -1,0 +1,1 @@
+"""Pure functions from tables to numbers: votes, ratings, intervals, agreement, bias."""

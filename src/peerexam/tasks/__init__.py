@@ -1,0 +1,1 @@
+"""What is asked: question sets and importers of other tools' data."""
