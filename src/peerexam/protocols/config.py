@@ -118,12 +118,17 @@ class Fitness(_Strict):
 
 
 class Judging(_Strict):
-    """How answers are judged."""
+    """How answers are judged.
+
+    `own_answers` says whose answers a judge may not judge: those of an `agent` with the same
+    model and settings under whatever name, or of any agent with the same `model`.
+    """
 
     marks: bool = True
     ranking: Literal["merge_sort", "round_robin", "none"] = "merge_sort"
     panel: Literal["all", "author"] = "all"
     disagreement: Literal["tie", "average", "abstain"] = "tie"
+    own_answers: Literal["agent", "model"] = "agent"
     self_preference: bool = True
     reasks: Annotated[int, Field(ge=0)] = 1
     max_tokens: Positive = 512

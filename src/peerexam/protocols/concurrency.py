@@ -1,0 +1,98 @@
+"""Work at the same time, results in order.
+
+Every task lives in a task group. Results come by index, so nothing downstream depends on timing;
+and where one task fails, the caller gets that error itself, not a group around it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
+from typing import Any, TypeVar
+
+from peerexam.errors import BudgetReachedError
+
+S = TypeVar("S")
+T = TypeVar("T")
+
+
+async def together(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+    """Run coroutines at once and return their results in the order given.
+
+    Raises:
+        BudgetReachedError: Where any of them did; otherwise the first error of any.
+    """
+    coroutines = list(work)
+    if len(coroutines) < 2:
+        return [await coroutine for coroutine in coroutines]
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(coroutine) for coroutine in coroutines]
+    except BaseExceptionGroup as failures:
+        raise principal_error(failures) from None
+    return [task.result() for task in tasks]
+
+
+async def both(first: Coroutine[Any, Any, S], second: Coroutine[Any, Any, T]) -> tuple[S, T]:
+    """Run two coroutines of different types at once; see `together`."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            one, other = group.create_task(first), group.create_task(second)
+    except BaseExceptionGroup as failures:
+        raise principal_error(failures) from None
+    return one.result(), other.result()
+
+
+def principal_error(failures: BaseExceptionGroup[BaseException]) -> BaseException:
+    """The one error of a group that the caller acts on: a reached budget first."""
+    leaves = list(_leaves(failures))
+    for leaf in leaves:
+        if isinstance(leaf, BudgetReachedError):
+            return leaf
+    return leaves[0]
+
+
+def _leaves(failure: BaseException) -> Iterable[BaseException]:
+    if isinstance(failure, BaseExceptionGroup):
+        for inner in failure.exceptions:
+            yield from _leaves(inner)
+    else:
+        yield failure
+
+
+async def in_order(
+    items: Iterable[S], work: Callable[[S], Awaitable[T]], window: int
+) -> AsyncIterator[T]:
+    """Work on `window` items at a time and yield the results in the order of the items.
+
+    Items are drawn as places come free, so a long or endless stream stays in constant memory; a
+    slow item does not stop those behind it until four windows of finished ones wait.
+
+    Raises:
+        Exception: What `work` raised for an item, when its turn comes; the rest is cancelled.
+    """
+    places = asyncio.Semaphore(window)
+    waiting: deque[asyncio.Task[T]] = deque()
+    source = iter(items)
+
+    async def run(item: S) -> T:
+        async with places:
+            return await work(item)
+
+    try:
+        while True:
+            while len(waiting) < 4 * window:
+                try:
+                    item = next(source)
+                except StopIteration:
+                    break
+                waiting.append(asyncio.create_task(run(item)))
+            if not waiting:
+                return
+            yield await waiting[0]
+            waiting.popleft()
+    finally:
+        for task in waiting:
+            task.cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)

@@ -1,0 +1,87 @@
+"""Ranking answers by comparisons (examiner paper, §3.2), as concurrent as the method allows.
+
+Merge sort asks at most n⌈lg n⌉ − 2^⌈lg n⌉ + 1 comparisons. Its halves run at the same time, and so
+do the two orders of a comparison. It trusts that preferences are transitive; where a judge's
+verdicts form a cycle it still ends, in the order that the comparisons it asked for imply, and
+`stats.transitivity` counts how often that contradicts a direct verdict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Sequence
+from itertools import combinations
+from typing import Any
+
+from peerexam.protocols.concurrency import together
+
+Compare = Callable[[str, str], Coroutine[Any, Any, float | None]]
+"""Points of the first over the second: above ½ it is better, ½ a tie, None no result."""
+
+Groups = list[list[str]]
+"""Best first; names that are tied stand together."""
+
+
+def most_comparisons(n: int) -> int:
+    """The most that merge sort asks for n answers.
+
+    >>> [most_comparisons(n) for n in (1, 2, 3, 4, 8)]
+    [0, 1, 3, 5, 17]
+    """
+    depth = (n - 1).bit_length() if n > 1 else 0
+    return n * depth - 2**depth + 1 if n > 1 else 0
+
+
+async def merge_sort(names: Sequence[str], compare: Compare) -> Groups:
+    """Sort by comparisons, the two halves at the same time.
+
+    A tie joins the two groups that met; a comparison without a result counts as one here, since
+    the sort has to go on (the caller knows which names never got a result).
+    """
+    if len(names) < 2:
+        return [[name] for name in names]
+    half = (len(names) + 1) // 2
+    left, right = await together(
+        (merge_sort(names[:half], compare), merge_sort(names[half:], compare))
+    )
+    return await _merge(left, right, compare)
+
+
+async def _merge(left: Groups, right: Groups, compare: Compare) -> Groups:
+    merged: Groups = []
+    i = j = 0
+    while i < len(left) and j < len(right):
+        points = await compare(left[i][0], right[j][0])
+        if points is None or points == 0.5:
+            merged.append(left[i] + right[j])
+            i, j = i + 1, j + 1
+        elif points > 0.5:
+            merged.append(left[i])
+            i += 1
+        else:
+            merged.append(right[j])
+            j += 1
+    return merged + left[i:] + right[j:]
+
+
+async def round_robin(names: Sequence[str], compare: Compare) -> Groups:
+    """Compare every pair, all at once; order by points, equal points tied.
+
+    A comparison without a result gives neither side points; shares are of the results a name
+    has, so that a missing one is no loss.
+    """
+    pairs = list(combinations(names, 2))
+    results = await together(compare(a, b) for a, b in pairs)
+    points = dict.fromkeys(names, 0.0)
+    played = dict.fromkeys(names, 0)
+    for (a, b), result in zip(pairs, results, strict=True):
+        if result is None:
+            continue
+        points[a] += result
+        points[b] += 1 - result
+        played[a] += 1
+        played[b] += 1
+    share = {name: points[name] / played[name] if played[name] else 0.5 for name in names}
+    groups: dict[float, list[str]] = {}
+    for name in names:
+        groups.setdefault(share[name], []).append(name)
+    return [groups[value] for value in sorted(groups, reverse=True)]

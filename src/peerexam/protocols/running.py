@@ -1,0 +1,112 @@
+"""Examining a set of questions into a run's folder: the loop that every protocol shares.
+
+Blocks of records are written in the order of the questions, so that a resumed run leaves the same
+bytes as an undisturbed one. A question is written whole or not at all.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from peerexam.errors import BudgetReachedError
+from peerexam.protocols.concurrency import in_order
+from peerexam.protocols.examination import Block
+from peerexam.records import Question
+from peerexam.runfolder import RecordWriter, RunFolder
+
+
+class Admission(Protocol):
+    """Says whether the budget has room for one more whole question."""
+
+    def admit(self) -> bool:
+        """Reserve a question's calls; False where they would break the budget."""
+
+    def release(self) -> None:
+        """A question is done; its reservation is over."""
+
+
+@dataclass(slots=True)
+class Tally:
+    """What happened while the questions were examined.
+
+    Attributes:
+        examined: Questions of the first round that are written whole.
+        failures: Failed calls behind the records, by agent and role.
+        lost_follow_ups: Follow-ups that were due and could not be had.
+        stopped: Why the run ended early, None where it did not.
+    """
+
+    examined: int = 0
+    failures: Counter[str] = field(default_factory=Counter)
+    lost_follow_ups: int = 0
+    stopped: str | None = None
+
+
+async def examine_all(
+    questions: Iterable[Question],
+    examine: Callable[[Question], Awaitable[Block]],
+    folder: RunFolder,
+    admission: Admission,
+    window: int,
+) -> Tally:
+    """Examine questions, `window` at a time, and write their records.
+
+    Args:
+        questions: Of the first round; they are written first, follow-ups behind them.
+        examine: Examines one question.
+        folder: Where the records go.
+        admission: Asked before each question; once it says no, no further question starts.
+        window: How many questions are worked on at once.
+    """
+    tally = Tally()
+    held = list(questions)
+
+    async def guarded(question: Question) -> Block | None:
+        if tally.stopped is not None:
+            return None
+        if not admission.admit():
+            tally.stopped = "the budget has no room for another whole question"
+            return None
+        try:
+            return await examine(question)
+        except BudgetReachedError as reached:
+            tally.stopped = str(reached)
+            return None
+        finally:
+            admission.release()
+
+    with ExitStack() as stack:
+        writers = {
+            kind: stack.enter_context(RecordWriter(folder.path / f"{kind}.jsonl"))
+            for kind in ("questions", "answers", "marks", "verdicts", "rankings")
+        }
+        for question in held:
+            writers["questions"].emit(question)
+        writers["questions"].flush()
+        async for block in in_order(held, guarded, window):
+            if block is not None:
+                tally.examined += 1
+                _write(block, writers, tally)
+    return tally
+
+
+def _write(block: Block, writers: dict[str, RecordWriter], tally: Tally) -> None:
+    for part in block.walk():
+        tally.lost_follow_ups += part.lost_follow_ups
+        if part.question.round > 1:
+            writers["questions"].emit(part.question)
+        for answer in part.answers:
+            writers["answers"].emit(answer)
+            tally.failures[f"{answer.examinee} as examinee"] += answer.state == "error"
+        for mark in part.marks:
+            writers["marks"].emit(mark)
+            tally.failures[f"{mark.judge} as judge"] += mark.state == "error"
+        for verdict in part.verdicts:
+            writers["verdicts"].emit(verdict)
+            tally.failures[f"{verdict.judge} as judge"] += verdict.state == "error"
+        for ranking in part.rankings:
+            writers["rankings"].emit(ranking)

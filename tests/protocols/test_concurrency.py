@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+
+import pytest
+
+from peerexam.errors import BudgetReachedError
+from peerexam.protocols.concurrency import in_order, together
+
+
+async def test_results_come_in_the_order_of_the_items_whatever_ends_first() -> None:
+    async def work(item: int) -> int:
+        await asyncio.sleep(0.001 * (7 - item % 7))
+        return item * item
+
+    assert [value async for value in in_order(range(50), work, 6)] == [n * n for n in range(50)]
+
+
+async def test_no_more_than_the_window_runs_and_little_is_drawn_ahead() -> None:
+    running = peak = drawn = ended = 0
+
+    def source() -> Iterator[int]:
+        nonlocal drawn
+        for item in range(200):
+            drawn += 1
+            assert drawn - ended <= 4 * 5
+            yield item
+
+    async def work(item: int) -> int:
+        nonlocal running, peak, ended
+        running += 1
+        peak = max(peak, running)
+        await asyncio.sleep(0)
+        running -= 1
+        return item
+
+    async for _ in in_order(source(), work, 5):
+        ended += 1
+    assert peak == 5
+    assert ended == 200
+
+
+async def test_a_reached_budget_wins_over_other_errors() -> None:
+    async def fail(error: Exception) -> None:
+        raise error
+
+    with pytest.raises(BudgetReachedError):
+        await together([fail(ValueError("x")), fail(BudgetReachedError("spent"))])
+
+
+async def test_one_failure_cancels_the_rest() -> None:
+    cancelled = asyncio.Event()
+
+    async def wait() -> None:
+        try:
+            await asyncio.sleep(30)
+        except asyncio.CancelledError:
+            cancelled.set()
+            raise
+
+    async def fail() -> None:
+        raise ValueError("broken")
+
+    with pytest.raises(ValueError, match="broken"):
+        await together([wait(), fail()])
+    assert cancelled.is_set()
