@@ -1,0 +1,149 @@
+from __future__ import annotations
+
+import asyncio
+import random
+from dataclasses import dataclass, replace
+
+from peerexam.examiners.base import FollowUp, Paper, Style
+from peerexam.protocols.examination import Block, Cast, Rules, correct_examinees, examine
+from peerexam.protocols.ranking import most_comparisons
+from peerexam.records import Answer, Domain, Mark, Question, Verdict, Winner
+
+
+@dataclass
+class Player:
+    """Plays every role: its answers are worth `level`, and it judges by their worth."""
+
+    name: str
+    level: int
+    delay: random.Random | None = None
+    state: str = "ok"
+
+    async def questions(self, domain: Domain, n: int, style: Style) -> Paper:
+        raise AssertionError("not asked here")
+
+    async def follow_up(self, question: Question, answer: Answer) -> FollowUp:
+        deeper = replace(
+            question,
+            id=f"{question.id}.{answer.examinee}",
+            text=f"Why so, {answer.text}?",
+            round=question.round + 1,
+            parent_id=question.id,
+            examinee=answer.examinee,
+        )
+        return FollowUp(deeper)
+
+    async def answer(self, question: Question) -> Answer:
+        await self._pause()
+        if self.state != "ok":
+            return Answer(question.id, self.name, "", state="refused")
+        return Answer(question.id, self.name, str(self.level))
+
+    async def mark(self, question: Question, answer: Answer) -> Mark:
+        await self._pause()
+        return Mark(question.id, answer.examinee, self.name, overall=min(5, int(answer.text)))
+
+    async def verdict(self, question: Question, first: Answer, second: Answer) -> Verdict:
+        await self._pause()
+        a, b = int(first.text), int(second.text)
+        winner: Winner = "first" if a > b else "second" if b > a else "tie"
+        return Verdict(question.id, self.name, first.examinee, second.examinee, winner)
+
+    async def _pause(self) -> None:
+        if self.delay is not None:
+            await asyncio.sleep(self.delay.random() / 500)
+
+
+QUESTION = Question("q1", "What is it?", "things", author="a")
+
+
+def cast(*players: Player) -> Cast:
+    by_name = {player.name: player for player in players}
+    return Cast(by_name, by_name, by_name)
+
+
+def four(seed: int | None = None) -> Cast:
+    delay = None if seed is None else random.Random(seed)
+    return cast(
+        *(Player(name, level, delay) for name, level in zip("abcd", (5, 3, 5, 1), strict=True))
+    )
+
+
+def all_verdicts(block: Block) -> list[Verdict]:
+    return [verdict for part in block.walk() for verdict in part.verdicts]
+
+
+async def test_a_judge_ranks_and_marks_everyone_but_itself() -> None:
+    block = await examine(QUESTION, four(), Rules(self_preference=False))
+    assert {(m.judge, m.examinee) for m in block.marks} == {
+        (j, e) for j in "abcd" for e in "abcd" if j != e
+    }
+    assert not any(verdict.is_self_judgement for verdict in block.verdicts)
+    orders = {ranking.judge: ranking.order for ranking in block.rankings}
+    assert orders == {
+        "a": (("c",), ("b",), ("d",)),
+        "b": (("a", "c"), ("d",)),
+        "c": (("a",), ("b",), ("d",)),
+        "d": (("a", "c"), ("b",)),
+    }
+    assert len(block.verdicts) <= 4 * 2 * most_comparisons(3)
+
+
+async def test_self_judgements_are_asked_for_only_where_wanted_and_in_both_orders() -> None:
+    with_self = await examine(QUESTION, four(), Rules(self_preference=True))
+    own = {(v.judge, v.first, v.second) for v in with_self.verdicts if v.is_self_judgement}
+    assert own == {(j, j, o) for j in "abcd" for o in "abcd" if o != j} | {
+        (j, o, j) for j in "abcd" for o in "abcd" if o != j
+    }
+    without = await examine(QUESTION, four(), Rules(self_preference=False))
+    assert with_self.rankings == without.rankings
+
+
+async def test_agents_that_count_as_its_own_are_left_to_other_judges() -> None:
+    rules = Rules(self_preference=False, own={"a": frozenset("c")})
+    block = await examine(QUESTION, four(), rules)
+    seen = {name for v in block.verdicts if v.judge == "a" for name in (v.first, v.second)}
+    assert seen == {"b", "d"}
+    assert {m.examinee for m in block.marks if m.judge == "a"} == {"b", "d"}
+
+
+async def test_follow_ups_come_only_after_answers_the_author_marked_as_correct() -> None:
+    block = await examine(QUESTION, four(), Rules(rounds=2))
+    # Full marks from author a: only c (its own answer is never followed up).
+    assert [part.question.id for part in block.walk()] == ["q1", "q1.c", "q1.c.c"]
+    second = block.follow_ups[0]
+    assert [answer.examinee for answer in second.answers] == ["c"]
+    assert {mark.judge for mark in second.marks} == {"a", "b", "d"}
+    assert second.rankings == []
+
+
+async def test_failed_answers_are_recorded_and_never_judged() -> None:
+    players = [Player("a", 5), Player("b", 3), Player("c", 4, state="refused")]
+    block = await examine(QUESTION, cast(*players), Rules())
+    assert [(a.examinee, a.state) for a in block.answers] == [
+        ("a", "ok"),
+        ("b", "ok"),
+        ("c", "refused"),
+    ]
+    assert "c" not in {mark.examinee for mark in block.marks}
+    assert "c" not in {name for v in all_verdicts(block) for name in (v.first, v.second)}
+    assert [r.judge for r in block.rankings] == ["c"], "two answers rank only where both are rivals"
+
+
+async def test_records_do_not_depend_on_timing() -> None:
+    calm = await examine(QUESTION, four(), Rules(rounds=1))
+    for seed in range(5):
+        assert await examine(QUESTION, four(seed), Rules(rounds=1)) == calm
+
+
+async def test_the_author_panel_is_the_papers_own() -> None:
+    block = await examine(QUESTION, four(), Rules(panel="author", self_preference=False))
+    assert {verdict.judge for verdict in block.verdicts} == {"a"}
+    assert {mark.judge for mark in block.marks} == {"a"}
+
+
+def test_without_marks_from_the_examiner_a_strict_majority_decides() -> None:
+    marks = [Mark("q", "x", j, overall=o) for j, o in (("j1", 5), ("j2", 5), ("j3", 4))]
+    marks += [Mark("q", "y", j, overall=o) for j, o in (("j1", 5), ("j2", 4))]
+    assert correct_examinees(marks, "nobody", 5) == {"x"}
+    assert correct_examinees([*marks, Mark("q", "y", "ex", overall=5)], "ex", 5) == {"y"}
