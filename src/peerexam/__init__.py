@@ -1,1 +1,108 @@
-"""Language models examine each other."""
+"""Language models examine each other.
+
+Five lines hold an exam::
+
+    import peerexam
+
+    outcome = peerexam.run("EXAM.yaml", out="runs/first")
+    for row in outcome.standings["standings"]:
+        print(row["rank"], row["agent"], row["score"])
+
+Names are loaded when they are first used, so that `import peerexam` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from peerexam.agents.base import Agent, Wrapper
+    from peerexam.agents.function import FunctionAgent, ScriptedAgent
+    from peerexam.agents.registry import register
+    from peerexam.agents.spec import AgentSpec
+    from peerexam.calls import Completion, Message, Request, Sampling
+    from peerexam.errors import PeerexamError
+    from peerexam.protocols.config import AgentConfig, ExamConfig
+    from peerexam.protocols.loading import load_config
+    from peerexam.protocols.outcome import Outcome
+    from peerexam.protocols.rerunning import add, rejudge
+    from peerexam.protocols.runner import run, run_exam
+    from peerexam.records import Answer, Domain, Mark, Question, Ranking, Standing, Verdict
+    from peerexam.report.export import export_dataset
+    from peerexam.report.html import write_report
+    from peerexam.runfolder import RunFolder
+
+_HOME = {
+    "Agent": "agents.base",
+    "AgentConfig": "protocols.config",
+    "AgentSpec": "agents.spec",
+    "Answer": "records",
+    "Completion": "calls",
+    "Domain": "records",
+    "ExamConfig": "protocols.config",
+    "FunctionAgent": "agents.function",
+    "Mark": "records",
+    "Message": "calls",
+    "Outcome": "protocols.outcome",
+    "PeerexamError": "errors",
+    "Question": "records",
+    "Ranking": "records",
+    "Request": "calls",
+    "RunFolder": "runfolder",
+    "Sampling": "calls",
+    "ScriptedAgent": "agents.function",
+    "Standing": "records",
+    "Verdict": "records",
+    "Wrapper": "agents.base",
+    "add": "protocols.rerunning",
+    "export_dataset": "report.export",
+    "load_config": "protocols.loading",
+    "register": "agents.registry",
+    "rejudge": "protocols.rerunning",
+    "run": "protocols.runner",
+    "run_exam": "protocols.runner",
+    "write_report": "report.html",
+}
+
+__all__ = [
+    "Agent",
+    "AgentConfig",
+    "AgentSpec",
+    "Answer",
+    "Completion",
+    "Domain",
+    "ExamConfig",
+    "FunctionAgent",
+    "Mark",
+    "Message",
+    "Outcome",
+    "PeerexamError",
+    "Question",
+    "Ranking",
+    "Request",
+    "RunFolder",
+    "Sampling",
+    "ScriptedAgent",
+    "Standing",
+    "Verdict",
+    "Wrapper",
+    "add",
+    "export_dataset",
+    "load_config",
+    "register",
+    "rejudge",
+    "run",
+    "run_exam",
+    "write_report",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'peerexam' has no attribute '{name}'")
+    return getattr(import_module(f"peerexam.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__
