@@ -1,0 +1,156 @@
+"""The files of one run, by name."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Literal, TypeVar
+
+from peerexam.calls import Json
+from peerexam.errors import RecordFileError, SetupError
+from peerexam.records import SCHEMA_VERSION, Answer, Mark, Question, Ranking, Verdict
+from peerexam.runfolder.jsonl import read_jsonl
+from peerexam.runfolder.rows import (
+    answer_from,
+    mark_from,
+    question_from,
+    ranking_from,
+    verdict_from,
+)
+from peerexam.runfolder.writer import RecordWriter
+
+T = TypeVar("T")
+
+Kind = Literal["questions", "answers", "marks", "verdicts", "rankings"]
+"""The kinds of record, each in its own JSONL file."""
+
+
+class RunFolder:
+    """One run's folder. Opening it touches nothing; writing creates what is missing.
+
+    Args:
+        path: The folder.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = Path(path)
+        self.config_path = self.path / "exam.yaml"
+        self.manifest_path = self.path / "manifest.json"
+        self.standings_path = self.path / "standings.json"
+        self.report_path = self.path / "report.html"
+        self.ledger_path = self.path / "ledger.sqlite"
+
+    def create(self) -> None:
+        """Make the folder, and the folders above it, where they are missing."""
+        self.path.mkdir(parents=True, exist_ok=True)
+
+    def records_path(self, kind: Kind) -> Path:
+        """The JSONL file of one kind of record."""
+        return self.path / f"{kind}.jsonl"
+
+    def writer(self, kind: Kind) -> RecordWriter:
+        """A writer that goes over what stands in one kind's file; the caller closes it."""
+        self.create()
+        return RecordWriter(self.records_path(kind))
+
+    def questions(self) -> Iterator[Question]:
+        """Stream the questions, in the order of the file; none where there is no file.
+
+        Raises:
+            RecordFileError: A line is damaged or lacks a key.
+        """
+        return self._records("questions", question_from)
+
+    def answers(self) -> Iterator[Answer]:
+        """Stream the answers, like `questions`."""
+        return self._records("answers", answer_from)
+
+    def marks(self) -> Iterator[Mark]:
+        """Stream the marks, like `questions`; a rubric's own dimensions are in `scores`."""
+        return self._records("marks", mark_from)
+
+    def verdicts(self) -> Iterator[Verdict]:
+        """Stream the verdicts, like `questions`, one an order."""
+        return self._records("verdicts", verdict_from)
+
+    def rankings(self) -> Iterator[Ranking]:
+        """Stream the rankings, like `questions`."""
+        return self._records("rankings", ranking_from)
+
+    def _records(self, kind: Kind, build: Callable[[Mapping[str, Json]], T]) -> Iterator[T]:
+        path = self.records_path(kind)
+        if not path.exists():
+            return
+        for number, body in read_jsonl(path):
+            try:
+                record = build(body)
+            except ValueError as error:
+                raise RecordFileError(str(error), path, number) from error
+            yield record
+
+    def read_manifest(self) -> dict[str, Json]:
+        """The manifest.
+
+        Raises:
+            SetupError: There is none, it is damaged, or a newer peerexam wrote it.
+        """
+        return _read_object(self.manifest_path)
+
+    def write_manifest(self, body: Mapping[str, Json]) -> None:
+        """Replace the manifest in one step, synced to disk; keys sorted.
+
+        Raises:
+            ValueError: A value is NaN or an infinity.
+        """
+        self._replace(self.manifest_path, _json_bytes(body))
+
+    def read_standings(self) -> dict[str, Json]:
+        """The standings, like `read_manifest`."""
+        return _read_object(self.standings_path)
+
+    def write_standings(self, body: Mapping[str, Json]) -> None:
+        """Replace the standings, like `write_manifest`."""
+        self._replace(self.standings_path, _json_bytes(body))
+
+    def write_config(self, text: str) -> None:
+        """Replace `exam.yaml`, the resolved config, in one step."""
+        self._replace(self.config_path, text.encode("utf-8", "backslashreplace"))
+
+    def write_report(self, html: str) -> None:
+        """Replace `report.html` in one step."""
+        self._replace(self.report_path, html.encode("utf-8", "xmlcharrefreplace"))
+
+    def _replace(self, path: Path, data: bytes) -> None:
+        self.create()
+        draft = path.with_name(f".{path.name}.{os.getpid()}.part")
+        try:
+            with draft.open("wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            draft.replace(path)
+        finally:
+            draft.unlink(missing_ok=True)
+
+
+def _json_bytes(body: Mapping[str, Json]) -> bytes:
+    text = json.dumps(body, sort_keys=True, indent=1, ensure_ascii=False, allow_nan=False)
+    # As in record_line: only a lone surrogate cannot be encoded, and its escape is JSON's own.
+    return text.encode("utf-8", "backslashreplace") + b"\n"
+
+
+def _read_object(path: Path) -> dict[str, Json]:
+    try:
+        body = json.loads(path.read_bytes())
+    except FileNotFoundError as error:
+        raise SetupError(f"{path} is missing: is {path.parent} the folder of a run?") from error
+    except ValueError as error:
+        raise SetupError(f"{path} cannot be read: {error}; run the exam again") from error
+    if not isinstance(body, dict):
+        raise SetupError(f"{path} must hold one JSON object; run the exam again")
+    schema = body.get("schema", SCHEMA_VERSION)
+    if not isinstance(schema, int) or schema > SCHEMA_VERSION:
+        raise SetupError(f"{path} has schema {schema}, newer than this peerexam; update peerexam")
+    return body
