@@ -1,0 +1,150 @@
+"""EXAM.yaml in, a checked `ExamConfig` out; and back to YAML that runs again.
+
+Flags beat the environment, and the environment beats the file. Everything that can be known to be
+wrong without asking a model is found here, all of it at once, each with its line and its mend.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+import yaml
+from pydantic import ValidationError
+
+from peerexam.calls import Json
+from peerexam.errors import ConfigError
+from peerexam.protocols.checks import check
+from peerexam.protocols.config import ExamConfig
+from peerexam.protocols.document import Document, Place, read_document
+from peerexam.protocols.overrides import apply, from_environment, from_flags
+from peerexam.protocols.problems import describe
+from peerexam.protocols.secret_keys import find_secrets
+
+Problem = tuple[Place, str]
+
+_FILE_PROVIDERS = ("file/", "gguf/")
+"""Providers whose model is a path."""
+
+
+def load_config(
+    path: Path | str, *, environ: Mapping[str, str], overrides: Sequence[str] = ()
+) -> ExamConfig:
+    """Read, override and check a config.
+
+    Args:
+        path: YAML, or JSON or TOML by its suffix. Relative paths in it are relative to its
+            folder; those in the environment and in overrides to the working directory.
+        environ: `PEEREXAM_SEED`, `PEEREXAM_OUTPUT`, and `PEEREXAM_SET__…` for any other setting.
+        overrides: `key.path=value`, the last one wins.
+
+    Raises:
+        ConfigError: Everything that is wrong, a line each.
+    """
+    path = Path(path)
+    document = read_document(path)
+    if not isinstance(document.value, dict):
+        what = "is empty" if document.value is None else "must be a mapping of keys to values"
+        raise ConfigError(f"the file {what}; `peerexam init` writes one to start from", path)
+    settings = [*from_environment(environ), *from_flags(overrides)]
+    based = _resolve_paths(document.value, path.resolve().parent)
+    value, origins = apply(based, settings)
+    value = _resolve_paths(value, Path.cwd())
+    voice = _Voice(path, document, origins)
+    voice.stop_if(find_secrets(value))
+    try:
+        config = ExamConfig.model_validate(value)
+    except ValidationError as error:
+        found = error.errors(include_url=False)
+        raise voice.error([(tuple(e["loc"]), describe(e, ExamConfig)) for e in found]) from None
+    voice.stop_if(check(config))
+    return config
+
+
+def dump_config(config: ExamConfig) -> str:
+    """The resolved config as YAML: defaults written out, runnable again, no secret.
+
+    An agent's roles are left out where the user left them to the protocol, since for a central
+    examiner saying nothing and saying "all" differ.
+    """
+    body = config.model_dump(mode="json", exclude_none=True)
+    for written, agent in zip(body["agents"], config.agents, strict=True):
+        if "roles" not in agent.model_fields_set:
+            del written["roles"]
+        written["options"] = agent.options
+        for name in [key for key, value in written.items() if value in ({}, [])]:
+            del written[name]
+    return yaml.safe_dump(body, sort_keys=False, allow_unicode=True, width=100)
+
+
+class _Voice:
+    """Says where a problem stands: the file's line, or who else set the value."""
+
+    def __init__(self, path: Path, document: Document, origins: Mapping[Place, str]) -> None:
+        self._path = path
+        self._document = document
+        self._origins = origins
+
+    def stop_if(self, problems: Iterable[Problem]) -> None:
+        found = list(problems)
+        if found:
+            raise self.error(found)
+
+    def error(self, problems: Sequence[Problem]) -> ConfigError:
+        placed = sorted(
+            ((self._line(place), self._origin(place), text) for place, text in problems),
+            key=lambda entry: (entry[1] is not None, entry[0] or 0),
+        )
+        said = list(dict.fromkeys(placed))  # an alias can repeat one problem
+        rest = "".join(f"\n{self._where(line, origin)}{text}" for line, origin, text in said[1:])
+        line, origin, text = said[0]
+        if origin is not None:
+            return ConfigError(f"{origin}: {text}{rest}")
+        return ConfigError(text + rest, self._path, line)
+
+    def _where(self, line: int | None, origin: str | None) -> str:
+        if origin is not None:
+            return f"{origin}: "
+        return f"{self._path}:{line}: " if line else f"{self._path}: "
+
+    def _line(self, place: Place) -> int | None:
+        return self._document.line(place)
+
+    def _origin(self, place: Place) -> str | None:
+        for end in range(len(place), 0, -1):
+            if place[:end] in self._origins:
+                return self._origins[place[:end]]
+        return None
+
+
+def _resolve_paths(value: dict[str, Json], base: Path) -> dict[str, Json]:
+    """A copy with absolute paths wherever a setting is a path; other values as they are."""
+    changed = dict(value)
+    _resolve(changed, "output", base)
+    for section, key in (("questions", "file"), ("judging", "rubric")):
+        if isinstance(changed.get(section), dict):
+            changed[section] = dict(changed[section])
+            _resolve(changed[section], key, base)
+    if isinstance(changed.get("prompts"), dict):
+        changed["prompts"] = dict(changed["prompts"])
+        for key in changed["prompts"]:
+            _resolve(changed["prompts"], key, base)
+    if isinstance(changed.get("agents"), list):
+        changed["agents"] = [_with_model_path(agent, base) for agent in changed["agents"]]
+    return changed
+
+
+def _resolve(holder: dict[str, Json], key: str, base: Path) -> None:
+    if isinstance(holder.get(key), str) and holder[key]:
+        holder[key] = str(base / Path(holder[key]).expanduser())
+
+
+def _with_model_path(agent: Json, base: Path) -> Json:
+    if not isinstance(agent, dict) or not isinstance(agent.get("model"), str):
+        return agent
+    for provider in _FILE_PROVIDERS:
+        if agent["model"].startswith(provider) and len(agent["model"]) > len(provider):
+            model, mark, options = agent["model"].removeprefix(provider).partition("?")
+            resolved = str(base / Path(model).expanduser())
+            return {**agent, "model": f"{provider}{resolved}{mark}{options}"}
+    return agent
