@@ -1,0 +1,263 @@
+"""Who is asked how often, for how many tokens: the closed forms behind a plan.
+
+Follow-ups are due after answers that count as correct; nobody knows how many those are, so the
+expected figure takes half of the answers of every round. Tokens are taken at four characters each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from peerexam.agents.spec import parse_model
+from peerexam.protocols.checks import identity
+from peerexam.protocols.config import AgentConfig, ExamConfig, RoleName
+from peerexam.protocols.spans import Span, comparisons, exactly, total
+
+Task = Literal["questions", "follow-ups", "answers", "marks", "comparisons", "own", "scoring"]
+"""`own` are comparisons with the judge's own answer, `scoring` log-probabilities of answers."""
+
+CORRECT = 0.5
+"""Share of answers that the expected figure takes as correct."""
+
+_CHARACTERS_PER_TOKEN = 4
+_WORDS_OF_PROMPT: dict[Task, int] = {
+    "questions": 350,
+    "follow-ups": 250,
+    "answers": 30,
+    "marks": 450,
+    "comparisons": 300,
+    "own": 300,
+    "scoring": 10,
+}
+"""Tokens of the prompt's own words, before question and answers are put in."""
+
+_REASK = 60
+"""Tokens of the message that says what was wrong with a reply."""
+
+_QUESTION = 30
+_REPLY = 60
+"""Expected tokens of a question, and of a judge's reply."""
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What one agent does in one role; tokens are sums over the calls."""
+
+    agent: AgentConfig
+    role: RoleName
+    task: Task
+    calls: Span
+    prompt_tokens: Span
+    completion_tokens: Span
+
+
+class Counting:
+    """The counts of one exam.
+
+    Args:
+        config: The exam.
+        own_questions: Texts of the user's own questions, None where the examiners set them.
+    """
+
+    def __init__(self, config: ExamConfig, own_questions: Sequence[str] | None) -> None:
+        self._config = config
+        self._own = own_questions
+        self._examiners = config.agents_in("examiner")
+        self._examinees = config.agents_in("examinee")
+        self._judges = config.agents_in("judge")
+        self._set = self._questions_by_author()
+
+    @property
+    def questions(self) -> int:
+        """Questions of the first round."""
+        return sum(self._set.values())
+
+    def work(self) -> Iterator[Work]:
+        """Everything that is asked, agent by agent."""
+        for agent in self._config.agents:
+            if self._own is None and agent in self._examiners:
+                yield self._setting(agent)
+            if agent in self._examiners and self._follow_ups_by(agent.name).most:
+                yield self._following_up(agent)
+            if agent in self._examinees:
+                yield self._answering(agent)
+            if agent in self._judges:
+                yield from self._judging(agent)
+
+    def assumptions(self) -> Iterator[str]:
+        """What the figures rest on, a sentence each."""
+        yield "a call that fails in transit and is sent again counts once"
+        if self._config.judging.ranking == "merge_sort":
+            yield "comparisons: merge sort over answers in random order; ties make it fewer"
+        if any(self._follow_ups_by(name).most for name in self._set):
+            yield f"follow-ups: expected after {CORRECT:.0%} of the answers of every round"
+        yield f"tokens: {_CHARACTERS_PER_TOKEN} characters each; expected answers half their limit"
+
+    # Questions and follow-ups
+
+    def _questions_by_author(self) -> dict[str | None, int]:
+        if self._own is not None:
+            return {None: len(self._own)}
+        each = len(self._config.questions.domains) * self._config.questions.per_domain
+        return {agent.name: each for agent in self._examiners}
+
+    def _examiner_of(self, author: str | None) -> str | None:
+        return self._config.examiner if author is None else author
+
+    def _follow_ups_on(self, author: str | None) -> Span:
+        """Follow-ups after one first-round question, over all examinees and rounds."""
+        rounds, sample = self._config.follow_ups.rounds, self._config.follow_ups.sample
+        examiner = self._examiner_of(author)
+        marked = self._config.judging.marks and bool(self._panel(author))
+        if not rounds or not marked or examiner not in {a.name for a in self._examiners}:
+            return Span()
+        answers = len(self._asked_further(author))
+        most = answers if sample is None else min(sample, answers)
+        first = min(most, CORRECT * answers)
+        return Span(0, first * sum(CORRECT**r for r in range(rounds)), most * rounds)
+
+    def _asked_further(self, author: str | None) -> list[AgentConfig]:
+        examiner = self._examiner_of(author)
+        return [agent for agent in self._examinees if agent.name != examiner]
+
+    def _follow_ups_by(self, examiner: str | None) -> Span:
+        return total(
+            [
+                self._follow_ups_on(author) * count
+                for author, count in self._set.items()
+                if self._examiner_of(author) == examiner
+            ]
+        )
+
+    def _follow_ups_to(self, examinee: AgentConfig, author: str | None) -> Span:
+        """Where only a sample goes on, it is spread evenly over the examinees."""
+        asked = self._asked_further(author)
+        if examinee not in asked:
+            return Span()
+        return self._follow_ups_on(author) * (self._set[author] / len(asked))
+
+    # Judges
+
+    def _panel(self, author: str | None) -> list[AgentConfig]:
+        if self._config.judging.panel == "all":
+            return list(self._judges)
+        return [judge for judge in self._judges if judge.name == self._examiner_of(author)]
+
+    def _others(self, judge: AgentConfig) -> list[AgentConfig]:
+        return [agent for agent in self._examinees if not self._is_own(judge, agent)]
+
+    def _is_own(self, judge: AgentConfig, examinee: AgentConfig) -> bool:
+        if judge.name == examinee.name:
+            return True
+        if "sim" in (_provider(judge), _provider(examinee)):
+            return False
+        if self._config.judging.own_answers == "model":
+            return parse_model(judge.model)[:3] == parse_model(examinee.model)[:3]
+        return identity(judge) == identity(examinee)
+
+    def _judged_questions(self, judge: AgentConfig) -> float:
+        return sum(n for author, n in self._set.items() if judge in self._panel(author))
+
+    def _answers_to_mark(self, judge: AgentConfig) -> Span:
+        others = self._others(judge)
+        later = [
+            self._follow_ups_to(agent, author)
+            for author in self._set
+            if judge in self._panel(author)
+            for agent in others
+        ]
+        return exactly(self._judged_questions(judge) * len(others)) + total(later)
+
+    def _own_comparisons(self, judge: AgentConfig) -> float:
+        """Comparisons of a judge's own answer with the others', a question."""
+        plays = judge.name in {agent.name for agent in self._examinees}
+        wanted = self._config.judging.self_preference and self._config.judging.ranking != "none"
+        return len(self._others(judge)) if plays and wanted else 0
+
+    # Work
+
+    def _setting(self, agent: AgentConfig) -> Work:
+        settings = self._config.questions
+        papers = len(settings.domains)
+        calls = Span(papers, papers, papers * settings.attempts)
+        limit = agent.max_tokens or settings.max_tokens
+        reply = Span(1, min(limit, _QUESTION * settings.per_domain), limit)
+        return _work(agent, "examiner", "questions", calls, Span(), reply)
+
+    def _following_up(self, agent: AgentConfig) -> Work:
+        limit = agent.max_tokens or self._config.follow_ups.max_tokens
+        attempts = Span(1, 1, self._config.questions.attempts)
+        calls = self._follow_ups_by(agent.name) * attempts
+        shown = self._question_tokens() + self._answer_tokens()
+        reply = Span(1, min(limit, _QUESTION), limit)
+        return _work(agent, "examiner", "follow-ups", calls, shown, reply)
+
+    def _answering(self, agent: AgentConfig) -> Work:
+        later = total([self._follow_ups_to(agent, author) for author in self._set])
+        calls = exactly(self.questions) + later
+        shown = self._question_tokens()
+        return _work(agent, "examinee", "answers", calls, shown, _answer_of(agent, self._config))
+
+    def _judging(self, agent: AgentConfig) -> Iterator[Work]:
+        judging = self._config.judging
+        questions, others = self._judged_questions(agent), len(self._others(agent))
+        marks = self._answers_to_mark(agent) if judging.marks else Span()
+        own = questions * self._own_comparisons(agent)
+        if agent.judge.by == "likelihood":
+            ranked = exactly(questions * others if judging.ranking != "none" else 0)
+            scored = marks if judging.marks else ranked
+            calls = (scored + exactly(questions if own else 0)) * 2
+            shown = self._question_tokens() + self._answer_tokens()
+            yield _work(agent, "judge", "scoring", calls, shown, Span())
+            return
+        pairs = comparisons(others, judging.ranking) * questions
+        again = Span(1, 1, 1 if _provider(agent) == "sim" else 1 + judging.reasks)
+        limit = agent.max_tokens or judging.max_tokens
+        reply = Span(1, min(limit, _REPLY), limit)
+        one = self._question_tokens() + self._answer_tokens()
+        two = one + self._answer_tokens()
+        both_orders = again * 2
+        if judging.marks:
+            yield _work(agent, "judge", "marks", marks * again, one, reply)
+        if pairs.most:
+            yield _work(agent, "judge", "comparisons", pairs * both_orders, two, reply)
+        if own:
+            yield _work(agent, "judge", "own", exactly(own) * both_orders, two, reply)
+
+    # Tokens
+
+    def _question_tokens(self) -> Span:
+        if self._own:
+            sizes = [len(text) / _CHARACTERS_PER_TOKEN for text in self._own]
+            mean = sum(sizes) / len(sizes)
+            deeper = self._config.follow_ups.max_tokens if self._config.follow_ups.rounds else 0
+            return Span(mean, mean, max(mean, deeper))
+        return Span(5, _QUESTION, self._config.questions.max_tokens)
+
+    def _answer_tokens(self) -> Span:
+        spans = [_answer_of(agent, self._config) for agent in self._examinees] or [Span()]
+        mean = total(spans) * (1 / len(spans))
+        return Span(1, mean.expected, max(span.most for span in spans))
+
+
+def _provider(agent: AgentConfig) -> str:
+    return parse_model(agent.model)[0]
+
+
+def _answer_of(agent: AgentConfig, config: ExamConfig) -> Span:
+    limit = agent.max_tokens or config.answers.max_tokens
+    return Span(1, limit / 2, limit)
+
+
+def _work(
+    agent: AgentConfig, role: RoleName, task: Task, calls: Span, shown: Span, reply: Span
+) -> Work:
+    """Tokens from tokens a call; simulated players play without any."""
+    if _provider(agent) == "sim":
+        return Work(agent, role, task, calls, Span(), Span())
+    words = _WORDS_OF_PROMPT[task] + len(agent.system or "") / _CHARACTERS_PER_TOKEN
+    asked_again = Span(0, 0, reply.most + _REASK)
+    prompt = exactly(words) + shown + (Span() if task in ("answers", "scoring") else asked_again)
+    return Work(agent, role, task, calls, calls * prompt, calls * reply)

@@ -1,0 +1,139 @@
+"""What an exam will ask and cost, worked out without asking anything."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from peerexam.agents.spec import parse_model
+from peerexam.calls import Json
+from peerexam.protocols.config import ExamConfig, RoleName
+from peerexam.protocols.counting import Counting, Task, Work
+from peerexam.protocols.spans import Span, total
+
+FREE_PROVIDERS = frozenset({"sim", "file", "local", "gguf"})
+"""Providers that run here and send no bill. Any other without a `price` has an unknown one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """What one agent does in one role.
+
+    Attributes:
+        cost: US dollars; None where its price is unknown.
+    """
+
+    agent: str
+    role: RoleName
+    task: Task
+    calls: Span
+    prompt_tokens: Span
+    completion_tokens: Span
+    cost: Span | None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The whole of it.
+
+    Attributes:
+        lines: By agent and task, in the order of the file.
+        questions: Of the first round.
+        assumptions: What the figures rest on.
+    """
+
+    lines: tuple[Line, ...]
+    questions: int
+    assumptions: tuple[str, ...]
+
+    @property
+    def calls(self) -> Span:
+        """All calls."""
+        return total([line.calls for line in self.lines])
+
+    @property
+    def tokens(self) -> Span:
+        """Prompt and completion tokens together."""
+        return total([line.prompt_tokens + line.completion_tokens for line in self.lines])
+
+    @property
+    def cost(self) -> Span:
+        """US dollars of the agents whose price is known; see `unpriced`."""
+        return total([line.cost for line in self.lines if line.cost is not None])
+
+    @property
+    def unpriced(self) -> tuple[str, ...]:
+        """Agents with calls to make whose price is unknown."""
+        names = [line.agent for line in self.lines if line.cost is None and line.calls.most]
+        return tuple(dict.fromkeys(names))
+
+    def to_json(self) -> dict[str, Json]:
+        """As plain JSON; an unknown cost is null, and `unknown_for` names whose it is."""
+        return {
+            "questions": self.questions,
+            "calls": _counted(self.calls),
+            "tokens": _counted(self.tokens),
+            "cost_usd": {**_dollars(self.cost), "unknown_for": list(self.unpriced)},
+            "lines": [_line_json(line) for line in self.lines],
+            "assumptions": list(self.assumptions),
+        }
+
+
+def plan(config: ExamConfig, own_questions: Sequence[str] | None = None) -> Plan:
+    """Plan an exam.
+
+    Args:
+        config: The exam.
+        own_questions: Texts of the user's own questions; None where the examiners set them.
+    """
+    counting = Counting(config, own_questions)
+    lines = tuple(_priced(work) for work in counting.work())
+    return Plan(lines, counting.questions, tuple(counting.assumptions()))
+
+
+def _priced(work: Work) -> Line:
+    agent = work.agent
+    cost: Span | None = None
+    if agent.price is not None:
+        cost = work.prompt_tokens * (agent.price.input / 1e6) + work.completion_tokens * (
+            agent.price.output / 1e6
+        )
+    elif parse_model(agent.model)[0] in FREE_PROVIDERS:
+        cost = Span()
+    return Line(
+        agent.name,
+        work.role,
+        work.task,
+        work.calls,
+        work.prompt_tokens,
+        work.completion_tokens,
+        cost,
+    )
+
+
+def _counted(span: Span) -> dict[str, Json]:
+    return {
+        "least": round(span.least),
+        "expected": round(span.expected),
+        "most": round(span.most),
+    }
+
+
+def _dollars(span: Span) -> dict[str, Json]:
+    return {
+        "least": round(span.least, 6),
+        "expected": round(span.expected, 6),
+        "most": round(span.most, 6),
+    }
+
+
+def _line_json(line: Line) -> dict[str, Json]:
+    return {
+        "agent": line.agent,
+        "role": line.role,
+        "task": line.task,
+        "calls": _counted(line.calls),
+        "prompt_tokens": _counted(line.prompt_tokens),
+        "completion_tokens": _counted(line.completion_tokens),
+        "cost_usd": None if line.cost is None else _dollars(line.cost),
+    }
