@@ -1,0 +1,27 @@
+"""Intervals of a proportion."""
+
+from __future__ import annotations
+
+from statistics import NormalDist
+
+
+def wilson(successes: int, trials: int, confidence: float = 0.95) -> tuple[float, float] | None:
+    """Wilson's score interval of a proportion (Wilson 1927), None without a trial.
+
+    Unlike the textbook interval it stays within 0 and 1 and says something about 0 of n.
+
+    >>> low, high = wilson(8, 10)
+    >>> round(low, 3), round(high, 3)
+    (0.49, 0.943)
+    """
+    if trials == 0:
+        return None
+    z = NormalDist().inv_cdf((1 + confidence) / 2)
+    share = successes / trials
+    middle = (share + z * z / (2 * trials)) / (1 + z * z / trials)
+    half = (
+        z
+        / (1 + z * z / trials)
+        * (share * (1 - share) / trials + z * z / (4 * trials * trials)) ** 0.5
+    )
+    return max(0.0, middle - half), min(1.0, middle + half)
