@@ -1,1 +1,1 @@
-"""Numbers to pictures and files: HTML report, tables, data-set export."""
+"""Numbers to pictures and files: the HTML report, leaderboards, the exported data set."""

@@ -1,0 +1,186 @@
+"""The questions with everything that was said about them, compact enough to stand in one page.
+
+Names become numbers once and records become short lists, because a question can have hundreds of
+verdicts. `templates/report.js` reads exactly this layout.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from peerexam.calls import Json
+from peerexam.records import Answer, Mark, Question, Ranking, Verdict
+from peerexam.runfolder import RunFolder
+
+QUESTION_LIMIT = 2000
+"""A page holds at most so many questions; of more, a seeded sample."""
+
+_WINNERS = {"first": 0, "second": 1, "tie": 2, None: None}
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """How many questions there are of each sort, over the whole run."""
+
+    domains: dict[str, int] = field(default_factory=dict)
+    authors: dict[str, int] = field(default_factory=dict)
+    rounds: dict[int, int] = field(default_factory=dict)
+
+    def add(self, question: Question) -> None:
+        """Count one question."""
+        author = question.author or "the user"
+        self.domains[question.domain] = self.domains.get(question.domain, 0) + 1
+        self.authors[author] = self.authors.get(author, 0) + 1
+        self.rounds[question.round] = self.rounds.get(question.round, 0) + 1
+
+
+@dataclass(frozen=True, slots=True)
+class Browsable:
+    """What the question browser shows.
+
+    Attributes:
+        body: `{"names": [NAME], "questions": [...]}` for the page's script.
+        total: Questions of the run.
+        shown: Questions in the body.
+        tally: Counts over all questions of the run.
+    """
+
+    body: dict[str, Json]
+    total: int
+    shown: int
+    tally: Tally
+
+
+def browsable(folder: RunFolder, seed: int = 0, limit: int = QUESTION_LIMIT) -> Browsable:
+    """Gather what is shown, reading the records as a stream.
+
+    Args:
+        folder: The run.
+        seed: Of the sample, where there are more questions than `limit`.
+        limit: At most so many questions; a question and its follow-ups stay together.
+    """
+    tally = Tally()
+    families: dict[str, list[str]] = {}
+    root_of: dict[str, str] = {}
+    for question in folder.questions():
+        tally.add(question)
+        parent = question.parent_id
+        root = root_of.get(parent, parent) if parent is not None else question.id
+        root_of[question.id] = root
+        families.setdefault(root, []).append(question.id)
+    kept = sample_families(families, seed, limit)
+    sheet = _Sheet()
+    _fill(sheet, folder, kept)
+    return Browsable(sheet.body(), len(root_of), len(sheet.questions), tally)
+
+
+def sample_families(families: dict[str, list[str]], seed: int, limit: int) -> set[str]:
+    """Ids of the questions to show: all, or whole families drawn at random up to the limit."""
+    total = sum(map(len, families.values()))
+    if total <= limit:
+        return {member for members in families.values() for member in members}
+    roots = list(families)
+    random.Random(f"report-sample:{seed}").shuffle(roots)
+    kept: set[str] = set()
+    for root in roots:
+        if len(kept) + len(families[root]) <= limit:
+            kept.update(families[root])
+    return kept
+
+
+def _fill(sheet: _Sheet, folder: RunFolder, kept: set[str]) -> None:
+    for question in _of(folder.questions(), kept, "id"):
+        sheet.add_question(question)
+    for answer in _of(folder.answers(), kept):
+        sheet.add_answer(answer)
+    for mark in _of(folder.marks(), kept):
+        sheet.add_mark(mark)
+    for verdict in _of(folder.verdicts(), kept):
+        sheet.add_verdict(verdict)
+    for ranking in _of(folder.rankings(), kept):
+        sheet.add_ranking(ranking)
+
+
+def _of(records: Iterable[Any], kept: set[str], key: str = "question_id") -> Iterable[Any]:
+    return (record for record in records if getattr(record, key) in kept)
+
+
+def _trimmed(row: list[Json]) -> list[Json]:
+    """Without the trailing nulls, which most rows end in."""
+    while row and row[-1] is None:
+        row.pop()
+    return row
+
+
+class _Sheet:
+    def __init__(self) -> None:
+        self.questions: dict[str, dict[str, Any]] = {}
+        self._numbers: dict[str, int] = {}
+
+    def body(self) -> dict[str, Json]:
+        return {"names": list(self._numbers), "questions": list(self.questions.values())}
+
+    def _number(self, name: str) -> int:
+        return self._numbers.setdefault(name, len(self._numbers))
+
+    def add_question(self, question: Question) -> None:
+        sheet: dict[str, Any] = {
+            "id": question.id,
+            "text": question.text,
+            "domain": question.domain,
+            "group": question.group,
+            "round": question.round,
+            "answers": [],
+            "marks": [],
+            "verdicts": [],
+            "rankings": [],
+        }
+        if len(question.domain_path) > 1:
+            sheet["path"] = list(question.domain_path)
+        if question.author is not None:
+            sheet["author"] = self._number(question.author)
+        if question.examinee is not None:
+            sheet["asked"] = self._number(question.examinee)
+        for key in ("parent_id", "level"):
+            if getattr(question, key) is not None:
+                sheet[key] = getattr(question, key)
+        self.questions[question.id] = sheet
+
+    def add_answer(self, answer: Answer) -> None:
+        row = [self._number(answer.examinee), answer.state, answer.text, answer.reason]
+        self.questions[answer.question_id]["answers"].append(_trimmed(row))
+
+    def add_mark(self, mark: Mark) -> None:
+        row: list[Json] = [
+            self._number(mark.examinee),
+            self._number(mark.judge),
+            mark.state,
+            mark.overall,
+            dict(mark.scores) or None,
+            mark.reason,
+            mark.reply,
+        ]
+        self.questions[mark.question_id]["marks"].append(_trimmed(row))
+
+    def add_verdict(self, verdict: Verdict) -> None:
+        row: list[Json] = [
+            self._number(verdict.judge),
+            self._number(verdict.first),
+            self._number(verdict.second),
+            verdict.state,
+            _WINNERS[verdict.winner],
+            verdict.reason,
+            verdict.reply,
+        ]
+        self.questions[verdict.question_id]["verdicts"].append(_trimmed(row))
+
+    def add_ranking(self, ranking: Ranking) -> None:
+        row: list[Json] = [
+            self._number(ranking.judge),
+            [[self._number(name) for name in group] for group in ranking.order],
+            [self._number(name) for name in ranking.unranked] or None,
+        ]
+        self.questions[ranking.question_id]["rankings"].append(_trimmed(row))

@@ -1,0 +1,139 @@
+"""What one may conclude from an exam, in plain sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+
+from peerexam.calls import Json
+from peerexam.report.numbers import counted, listed
+
+Standings = Mapping[str, Json]
+"""`standings.json` as it was read; `docs/standings-format.md` has its keys."""
+
+
+def tiers(standings: Standings) -> list[list[str]]:
+    """Agents that the intervals do not tell apart, together; best tier first."""
+    rows = sorted(standings.get("standings", []), key=lambda row: (row["tier"], row["rank"]))
+    return [
+        [row["agent"] for row in group] for _, group in groupby(rows, key=lambda row: row["tier"])
+    ]
+
+
+def headline(standings: Standings) -> str:
+    """One sentence on who is ahead of whom, as far as the intervals go.
+
+    >>> headline({"standings": [{"agent": "A", "tier": 1, "rank": 1},
+    ...     {"agent": "B", "tier": 2, "rank": 2}, {"agent": "C", "tier": 2, "rank": 3}]})
+    'A is ahead of B and C; B and C are not told apart.'
+    """
+    groups = tiers(standings)
+    if not groups:
+        return "There are no standings, so nothing may be concluded."
+    voting = standings.get("voting") or {}
+    if voting.get("quorum_met") is False:
+        have = counted(len(voting.get("judges_counted", [])), "judge")
+        return (
+            f"Nothing may be concluded: {have} counted, "
+            f"and the exam asks for at least {voting.get('quorum')}."
+        )
+    if sum(map(len, groups)) == 1:
+        return f"{groups[0][0]} was examined alone, so there is nobody to compare it with."
+    if len(groups) == 1:
+        return f"{listed(groups[0])} are not told apart: none is shown to be better than another."
+    return _two_tiers(*groups) if len(groups) == 2 else _many_tiers(groups)
+
+
+def _two_tiers(best: Sequence[str], rest: Sequence[str]) -> str:
+    verb = "is" if len(best) == 1 else "are"
+    together = [listed(list(group)) for group in (best, rest) if len(group) > 1]
+    tail = "".join(f"; {names} are not told apart" for names in together)
+    return f"{listed(list(best))} {verb} ahead of {listed(list(rest))}{tail}."
+
+
+def _many_tiers(groups: Sequence[Sequence[str]]) -> str:
+    steps = [
+        listed(list(group)) + (" (not told apart)" if len(group) > 1 else "") for group in groups
+    ]
+    return f"From best to worst: {'; then '.join(steps)}."
+
+
+def basis(standings: Standings) -> str:
+    """One sentence on whose word the headline is, and on how much."""
+    voting = standings.get("voting") or {}
+    judges = list(voting.get("judges_counted", []))
+    if not judges:
+        return "No judge counted."
+    questions = max((row["questions"] for row in standings.get("standings", [])), default=0)
+    confidence = voting.get("confidence")
+    level = "" if confidence is None else f", {100 * confidence:g} % intervals"
+    method = str(voting.get("method", "voting")).replace("_", "–")
+    who = listed(judges) if len(judges) <= 4 else f"{len(judges)} judges"
+    return (
+        f"By the votes of {who} on {counted(questions, 'question')} ({method}{level}). It says "
+        "what these judges prefer, not what is true."
+    )
+
+
+def _judges(standings: Standings, by: str) -> list[str]:
+    return [judge["agent"] for judge in standings.get("judges", []) if judge.get("by") == by]
+
+
+def _likelihood_note(standings: Standings) -> list[str]:
+    names = _judges(standings, "likelihood")
+    if not names:
+        return []
+    verb = "judges" if len(names) == 1 else "judge"
+    return [
+        f"{listed(names)} {verb} by likelihood: how much likelier the answer's text becomes once "
+        "the question is known. They can say whether an answer belongs to its question. They see "
+        "no first place, so first-place preference and swap consistency hold for them by "
+        "construction and are no merit. They cannot check a fact that their own weights do not "
+        "hold, they give no reasons, and a full mark is only a threshold on that gain. They may "
+        "find likely what they, or a near relation, would have written: read their "
+        "self-preference before their votes."
+    ]
+
+
+def _unfit_note(standings: Standings) -> list[str]:
+    unfit = [judge["agent"] for judge in standings.get("judges", []) if not judge.get("fit", True)]
+    if not unfit:
+        return []
+    verb = "is" if len(unfit) == 1 else "are"
+    return [
+        f"{listed(unfit)} {verb} unfit to judge under this exam's thresholds, and lost the vote."
+    ]
+
+
+def _few_judges_note(standings: Standings) -> list[str]:
+    judges = (standings.get("voting") or {}).get("judges_counted", [])
+    if len(judges) != 1:
+        return []
+    return [
+        f"Only {judges[0]} counted as a judge. The intervals then say how sure one can be of that "
+        "judge's taste, not how far another judge would agree."
+    ]
+
+
+def _variants_note(standings: Standings) -> list[str]:
+    pairs = [
+        f"{row['agent']} is a variant of {row['variant_of']}"
+        for row in standings.get("standings", [])
+        if row.get("variant_of")
+    ]
+    if not pairs:
+        return []
+    return [
+        f"{listed(pairs)}: the same weights with other settings. A difference between them speaks "
+        "of the settings, and as judges they are not independent voices."
+    ]
+
+
+def cautions(standings: Standings) -> list[str]:
+    """What a reader must know before leaning on the standings, a paragraph each."""
+    return [
+        *_few_judges_note(standings),
+        *_unfit_note(standings),
+        *_likelihood_note(standings),
+        *_variants_note(standings),
+    ]

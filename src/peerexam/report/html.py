@@ -1,0 +1,131 @@
+"""The report of a run: one self-contained HTML file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from peerexam.calls import Json
+from peerexam.report import basis_view, conclusion, judges_view, standings_view
+from peerexam.report.axis import WIDTH
+from peerexam.report.browse import QUESTION_LIMIT, Browsable, browsable
+from peerexam.report.page import content_policy, embedded_json, encoded, resource
+from peerexam.runfolder import RunFolder
+
+
+def write_report(
+    folder: Path, out: Path | None = None, *, question_limit: int = QUESTION_LIMIT
+) -> Path:
+    """Write the report of a run.
+
+    The same folder gives the same bytes. The page makes no request, and texts of models are
+    shown as they are, never run.
+
+    Args:
+        folder: The run's folder.
+        out: The file to write; `report.html` in the folder by default.
+        question_limit: How many questions the page's browser holds at most. Of more, a sample
+            drawn with the run's seed is shown, and the page says so.
+
+    Returns:
+        The file.
+
+    Raises:
+        SetupError: The folder is not that of a run, or one of its files cannot be read.
+    """
+    run = RunFolder(folder)
+    manifest = run.read_manifest()
+    # A run that stopped before its standings still has questions and answers to read.
+    standings = run.read_standings() if run.standings_path.exists() else {}
+    questions = browsable(run, int(manifest.get("seed") or 0), question_limit)
+    target = run.report_path if out is None else out
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_bytes(encoded(render(manifest, standings, questions)))
+    return target
+
+
+def render(
+    manifest: Mapping[str, Json], standings: Mapping[str, Json], questions: Browsable
+) -> str:
+    """The page as text."""
+    style, script = resource("report.css"), resource("report.js")
+    environment = Environment(
+        loader=PackageLoader("peerexam.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template("report.html.j2").render(
+        policy=content_policy(style, script),
+        style=style,
+        script=script,
+        data=embedded_json(questions.body),
+        axis_width=WIDTH,
+        **_run_facts(manifest, standings, questions),
+        **_standings_facts(standings),
+        **_judges_facts(standings),
+    )
+
+
+def _run_facts(
+    manifest: Mapping[str, Json], standings: Mapping[str, Json], questions: Browsable
+) -> dict[str, Any]:
+    status = {**standings, **{k: v for k, v in manifest.items() if v is not None}}
+    return {
+        "exam": status.get("exam") or "exam",
+        "protocol": str(status.get("protocol") or "exam").replace("_", " "),
+        "is_partial": "partial" in (manifest.get("status"), standings.get("status")),
+        "status_reason": manifest.get("status_reason") or standings.get("status_reason"),
+        "seed": status.get("seed"),
+        "questions_hash": manifest.get("questions_hash"),
+        "versions": manifest.get("versions") or {},
+        "run_notes": list(manifest.get("notes") or ()),
+        "agents": basis_view.agent_rows(manifest),
+        "states": basis_view.STATES,
+        "counts": basis_view.count_rows(standings.get("counts") or manifest.get("counts") or {}),
+        "total_questions": questions.total,
+        "shown_questions": questions.shown,
+        "tally": questions.tally,
+    }
+
+
+def _standings_facts(standings: Mapping[str, Json]) -> dict[str, Any]:
+    methods, method_rows = standings_view.method_rows(standings)
+    pooled, per_judge = standings_view.win_matrices(standings)
+    full_mark_judges, full_marks = standings_view.full_mark_rows(standings)
+    rounds, depth = basis_view.depth_table(standings)
+    return {
+        "headline": conclusion.headline(standings),
+        "basis": conclusion.basis(standings),
+        "cautions": conclusion.cautions(standings),
+        "voting": standings.get("voting") or {},
+        "rows": standings_view.standing_rows(standings),
+        "axis": standings_view.standing_axis(standings),
+        "tiers": conclusion.tiers(standings),
+        "methods": methods,
+        "method_rows": method_rows,
+        "pooled": pooled,
+        "per_judge": per_judge,
+        "full_mark_judges": full_mark_judges,
+        "full_marks": full_marks,
+        "rounds": rounds,
+        "depth": depth,
+        "depth_axis": basis_view.DEPTH_AXIS,
+    }
+
+
+def _judges_facts(standings: Mapping[str, Json]) -> dict[str, Any]:
+    share_axis, rank_axis = judges_view.self_preference_axes(standings)
+    return {
+        "judges": judges_view.judge_rows(standings),
+        "self_preference": judges_view.self_preference_rows(standings),
+        "share_axis": share_axis,
+        "rank_axis": rank_axis,
+        "home": judges_view.home_rows(standings),
+        "home_axis": judges_view.home_axis(standings),
+        "agreement": judges_view.agreement_rows(standings),
+    }

@@ -1,0 +1,247 @@
+"""The judges' tables: may this judge be trusted, and whom does it favour?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from peerexam.calls import Json
+from peerexam.report.axis import Axis, Bar, axis_about_zero
+from peerexam.report.conclusion import Standings
+from peerexam.report.numbers import (
+    MISSING,
+    decimal,
+    percent,
+    points,
+    probability,
+    ratio,
+    signed,
+    span,
+)
+
+ESTIMATES = ("win_rate", "third_party", "rank_bias")
+"""Of self-preference, in the order in which they are shown."""
+
+Number = Callable[[float | None], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """A number with its interval and what it rests on, as text."""
+
+    value: str
+    interval: str
+    n: str
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeRow:
+    """One judge's fitness."""
+
+    agent: str
+    by: str
+    is_fit: bool
+    why: tuple[str, ...]
+    swap_consistency: Measure
+    first_preference: Measure
+    longer_preference: Measure
+    invalid_rate: Measure
+    triads: str
+    contradictions: str
+    verdicts: str
+    marks: str
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """One estimate of a difference that may be nothing.
+
+    Attributes:
+        reading: What it says in words.
+        leaning: `self`, `other` or `none`: towards whom the interval points.
+        p_holm: After Holm's correction over the family tested together.
+    """
+
+    value: str
+    interval: str
+    p: str
+    p_holm: str
+    n: str
+    left_out: str
+    bar: Bar | None
+    reading: str
+    leaning: str
+
+
+@dataclass(frozen=True, slots=True)
+class SelfPreferenceRow:
+    """One judge's three estimates, in the order of `ESTIMATES`."""
+
+    agent: str
+    effects: tuple[Effect, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class HomeRow:
+    """One author's home advantage."""
+
+    agent: str
+    effect: Effect
+
+
+def judge_rows(standings: Standings) -> list[JudgeRow]:
+    """Every judge's fitness, those that lost their vote included."""
+    return [_judge_row(judge) for judge in standings.get("judges", [])]
+
+
+def _judge_row(judge: Mapping[str, Json]) -> JudgeRow:
+    triads, contradictions = (
+        judge.get(key) or {} for key in ("circular_triads", "order_contradictions")
+    )
+    verdicts, marks = (judge.get(key) or {} for key in ("verdicts", "marks"))
+    return JudgeRow(
+        agent=judge["agent"],
+        by=judge.get("by") or "prompt",
+        is_fit=bool(judge.get("fit", True)),
+        why=tuple(judge.get("why_unfit") or ()),
+        swap_consistency=_measure(judge, "swap_consistency", percent),
+        first_preference=_measure(judge, "first_preference", signed),
+        longer_preference=_measure(judge, "longer_preference", signed),
+        invalid_rate=_measure(judge, "invalid_rate", _one_decimal_percent),
+        triads=ratio(triads.get("count"), triads.get("of")),
+        contradictions=ratio(contradictions.get("count"), contradictions.get("of")),
+        verdicts=ratio(verdicts.get("ok"), verdicts.get("planned")),
+        marks=ratio(marks.get("ok"), marks.get("planned")),
+    )
+
+
+def _one_decimal_percent(share: float | None) -> str:
+    return percent(share, 1)
+
+
+def _measure(judge: Mapping[str, Json], key: str, number: Number) -> Measure:
+    interval = (judge.get("intervals") or {}).get(key) or {}
+    n = interval.get("n")
+    return Measure(
+        number(judge.get(key)),
+        span(number(interval.get("low")), number(interval.get("high"))),
+        "" if n is None else f"n = {n:,}",
+    )
+
+
+def self_preference_rows(standings: Standings) -> list[SelfPreferenceRow]:
+    """The judges whose self-preference was measured."""
+    shares, ranks = self_preference_axes(standings)
+    alpha = _alpha(standings)
+    return [
+        SelfPreferenceRow(
+            judge["agent"],
+            tuple(
+                _effect(
+                    judge["self_preference"].get(key) or {},
+                    ranks if key == "rank_bias" else shares,
+                    as_points=key != "rank_bias",
+                    alpha=alpha,
+                )
+                for key in ESTIMATES
+            ),
+        )
+        for judge in standings.get("judges", [])
+        if judge.get("self_preference")
+    ]
+
+
+def self_preference_axes(standings: Standings) -> tuple[Axis, Axis]:
+    """The scales of the two win-rate estimates and of the rank difference."""
+    found = [judge.get("self_preference") or {} for judge in standings.get("judges", [])]
+
+    def reach(keys: tuple[str, ...], step: float) -> Axis:
+        estimates = [preference.get(key) or {} for preference in found for key in keys]
+        return axis_about_zero(
+            (estimate.get(end) for estimate in estimates for end in ("value", "low", "high")), step
+        )
+
+    return reach(("win_rate", "third_party"), 0.1), reach(("rank_bias",), 0.5)
+
+
+def home_axis(standings: Standings) -> Axis:
+    """The scale of the home advantages."""
+    return axis_about_zero(
+        row.get(end)
+        for row in standings.get("home_advantage") or []
+        for end in ("value", "low", "high")
+    )
+
+
+def home_rows(standings: Standings) -> list[HomeRow]:
+    """Every author's home advantage."""
+    axis, alpha = home_axis(standings), _alpha(standings)
+    return [
+        HomeRow(row["agent"], _effect(row, axis, as_points=True, alpha=alpha))
+        for row in standings.get("home_advantage") or []
+    ]
+
+
+def _alpha(standings: Standings) -> float:
+    confidence = (standings.get("voting") or {}).get("confidence")
+    return 0.05 if confidence is None else round(1 - confidence, 6)
+
+
+def _effect(estimate: Mapping[str, Json], axis: Axis, *, as_points: bool, alpha: float) -> Effect:
+    number: Number = points if as_points else signed
+    value, low, high = (estimate.get(key) for key in ("value", "low", "high"))
+    leaning = _leaning(estimate, alpha, upwards="self" if as_points else "other")
+    return Effect(
+        value=number(value),
+        interval=span(number(low), number(high)),
+        p=probability(estimate.get("p")),
+        p_holm=probability(estimate.get("p_holm")),
+        n=str(estimate.get("n") or 0),
+        left_out=str(estimate.get("left_out") or 0),
+        bar=axis.bar(value, low, high),
+        reading=_reading(estimate, leaning),
+        leaning=leaning,
+    )
+
+
+def _leaning(estimate: Mapping[str, Json], alpha: float, upwards: str) -> str:
+    """Whom a difference favours, where interval and corrected test both tell it from nothing."""
+    low, high = estimate.get("low"), estimate.get("high")
+    if low is None or high is None or low <= 0 <= high:
+        return "none"
+    p_holm = estimate.get("p_holm")
+    if p_holm is not None and p_holm >= alpha:
+        return "none"
+    downwards = "other" if upwards == "self" else "self"
+    return upwards if low > 0 else downwards
+
+
+def _reading(estimate: Mapping[str, Json], leaning: str) -> str:
+    if estimate.get("value") is None:
+        return estimate.get("reason") or "no estimate"
+    return {"self": "in its own favour", "other": "against itself", "none": "not told from 0"}[
+        leaning
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class AgreementRow:
+    """How far two judges' rankings agree."""
+
+    judges: tuple[str, str]
+    kendall_tau: str
+    n: str
+    reason: str
+
+
+def agreement_rows(standings: Standings) -> list[AgreementRow]:
+    """Kendall's tau of every pair of judges."""
+    return [
+        AgreementRow(
+            (row["judges"][0], row["judges"][1]),
+            decimal(row.get("kendall_tau")) if row.get("kendall_tau") is not None else MISSING,
+            str(row.get("n") or 0),
+            row.get("reason") or "",
+        )
+        for row in standings.get("agreement") or []
+    ]
