@@ -1,0 +1,117 @@
+"""One judge's verdicts, folded from two orders into one result a pair.
+
+Both answers of a pair are shown to a judge twice, once in each order. Here the two verdicts become
+one number per (question, pair), by the same rule everywhere in this package:
+
+- the orders agree (the same winner, or a tie twice): that result;
+- they disagree: a tie (`tie`), the mean of both (`average`), or nothing (`abstain`);
+- one of them is missing or unreadable: nothing, since the place would then decide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from peerexam.errors import StatisticsError
+from peerexam.stats.tables import Comparisons, Floats
+
+Rule = Literal["tie", "average", "abstain"]
+"""What two orders that disagree amount to."""
+
+Flags = NDArray[np.bool_]
+
+_CLOSE = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class BothOrders:
+    """One judge's results; every array has the shape questions × agents × agents.
+
+    Attributes:
+        points: Of the row's agent against the column's: 1, ½, 0 (¼ and ¾ where a win and a tie
+            were averaged), NaN where there is no result. `points + points.T == 1`.
+        asked: The judge was asked about this pair in at least one order.
+        readable: It gave a readable verdict in both orders.
+        agree: It did, and both said the same.
+    """
+
+    points: Floats
+    asked: Flags
+    readable: Flags
+    agree: Flags
+
+
+def fold_orders(c: Comparisons, rule: Rule = "tie") -> Iterator[BothOrders]:
+    """Fold the two orders, one judge after the other in the order of `c.judges`.
+
+    Where an order was asked more than once, its verdicts are averaged first.
+
+    Raises:
+        StatisticsError: There is no such rule.
+    """
+    if rule not in ("tie", "average", "abstain"):
+        raise StatisticsError(f"no rule '{rule}' for orders that disagree: tie, average, abstain")
+    by_judge = np.argsort(c.judge, kind="stable")
+    ends = np.searchsorted(c.judge[by_judge], np.arange(len(c.judges) + 1))
+    for place in range(len(c.judges)):
+        yield _fold(c, by_judge[ends[place] : ends[place + 1]], rule)
+
+
+def _fold(c: Comparisons, rows: NDArray[np.int64], rule: Rule) -> BothOrders:
+    agents = len(c.agents)
+    shape = (len(c.questions), agents, agents)
+    size = shape[0] * agents * agents
+    cell = (c.question[rows] * agents + c.first[rows]) * agents + c.second[rows]
+    points = c.points[rows]
+    known = ~np.isnan(points)
+    asked = np.bincount(cell, minlength=size).reshape(shape) > 0
+    count = np.bincount(cell[known], minlength=size).reshape(shape)
+    total = np.bincount(cell[known], points[known], minlength=size).reshape(shape)
+    shown_first = np.full(shape, np.nan)
+    np.divide(total, count, out=shown_first, where=count > 0)
+    shown_second = 1.0 - shown_first.transpose(0, 2, 1)
+    readable = ~np.isnan(shown_first) & ~np.isnan(shown_second)
+    agree = readable & (np.abs(shown_first - shown_second) < _CLOSE)
+    return BothOrders(
+        _settle(shown_first, shown_second, agree, rule),
+        asked | asked.transpose(0, 2, 1),
+        readable,
+        agree,
+    )
+
+
+def _settle(first: Floats, second: Floats, agree: Flags, rule: Rule) -> Floats:
+    mean: Floats = (first + second) / 2.0  # NaN where either is
+    if rule == "average":
+        return mean
+    other = 0.5 if rule == "tie" else np.nan
+    settled: Floats = np.where(agree | np.isnan(mean), mean, other)
+    return settled
+
+
+def fill_implied(orders: BothOrders) -> Floats:
+    """The points, with pairs that were never asked filled by what the asked ones imply.
+
+    A sort does not put every pair side by side. Where a chain of results (each a win or a tie)
+    leads from one answer to another and none leads back, the first counts as the better; where
+    chains lead both ways, they tie. Pairs that were asked without a result stay without one.
+    """
+    points = orders.points
+    agents = points.shape[1]
+    open_pairs = ~orders.asked & ~np.eye(agents, dtype=np.bool_)
+    rows = np.flatnonzero(open_pairs.any(axis=(1, 2)) & orders.asked.any(axis=(1, 2)))
+    if not len(rows):
+        return points
+    reach: Flags = points[rows] >= 0.5  # NaN compares as False
+    for via in range(agents):
+        reach |= reach[:, :, via, None] & reach[:, None, via, :]
+    back = reach.transpose(0, 2, 1)
+    implied = np.where(reach | back, np.where(reach, np.where(back, 0.5, 1.0), 0.0), np.nan)
+    filled = points.copy()
+    filled[rows] = np.where(open_pairs[rows], implied, points[rows])
+    return filled

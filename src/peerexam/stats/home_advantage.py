@@ -1,0 +1,137 @@
+"""Whether an agent does better on the questions it wrote itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from peerexam.stats.both_orders import Flags, Rule
+from peerexam.stats.cluster_ratio import check_settings, draws, expanded_quantiles, sum_by_cluster
+from peerexam.stats.estimate import Estimate
+from peerexam.stats.holm import with_holm
+from peerexam.stats.peer_points import pair_points
+from peerexam.stats.tables import Comparisons, Floats
+
+_METHOD = (
+    "third-party win rate on own minus on others' questions; bootstrap over questions (expanded "
+    "percentile, own and others' apart), permuted authorship, Holm over agents; n counts questions"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """Points and comparisons per question cluster (shape: clusters), of one agent."""
+
+    points: Floats
+    count: Floats
+
+    @property
+    def rate(self) -> float:
+        return float(self.points.sum() / self.count.sum())
+
+
+def home_advantage(
+    c: Comparisons,
+    authors: Mapping[str, str | None],
+    *,
+    rule: Rule = "tie",
+    rounds: int = 10_000,
+    rng: np.random.Generator,
+    confidence: float = 0.95,
+) -> list[Estimate]:
+    """Win rate on questions an agent wrote minus that on questions others wrote, per agent.
+
+    Positive means that it does better at home; the unit is win rate (−1..1), ties half. Only third
+    parties judge: neither the agent nor its rival of the moment, so no self-preference enters.
+    Nothing else is adjusted for: where every author is better at home, an agent's rate on others'
+    questions is lowered by its rivals' advantage there, and the difference shows some of that too.
+
+    Args:
+        c: Verdicts on questions of the paper; follow-ups are for the caller to leave out.
+        authors: Question id to the name of its author. Questions without one are left out.
+        rule: What two orders that disagree amount to.
+        rounds: Bootstrap rounds, and permutations of the test.
+        rng: Where all randomness comes from.
+        confidence: Of the intervals.
+
+    Returns:
+        In the order of `c.agents`. `n` is the number of questions that count, own and others'.
+
+    Raises:
+        StatisticsError: Bad settings.
+    """
+    check_settings(rounds, confidence)
+    points, count = pair_points(c, rule).third_party_sums()
+    points, count = points.sum(axis=2), count.sum(axis=2)
+    writer = [authors.get(name) for name in c.questions]
+    known = np.array([name is not None for name in writer], dtype=np.bool_)
+    estimates = []
+    for agent, name in enumerate(c.agents):
+        own = np.array([author == name for author in writer], dtype=np.bool_)
+        home = _side(c, points[:, agent], count[:, agent], own)
+        away = _side(c, points[:, agent], count[:, agent], known & ~own)
+        n = int(((count[:, agent] > 0) & known).sum())
+        left_out = len(c.questions) - n
+        estimates.append(_difference(home, away, n, left_out, rounds, rng, confidence))
+    return with_holm(estimates)
+
+
+def _side(c: Comparisons, points: Floats, count: Floats, chosen: Flags) -> _Side:
+    used = chosen & (count > 0)
+    columns = np.stack([points * used, count * used], axis=1)
+    sums = sum_by_cluster(columns, c.cluster)
+    sums = sums[sums[:, 1] > 0]
+    return _Side(sums[:, 0], sums[:, 1])
+
+
+def _difference(
+    home: _Side,
+    away: _Side,
+    n: int,
+    left_out: int,
+    rounds: int,
+    rng: np.random.Generator,
+    confidence: float,
+) -> Estimate:
+    if not len(home.count) or not len(away.count):
+        where = "its own questions" if not len(home.count) else "others' questions"
+        reason = f"no third party judged its answers to {where}"
+        return Estimate(None, n=n, left_out=left_out, method=_METHOD, reason=reason)
+    value = home.rate - away.rate
+    low: float | None = None
+    high: float | None = None
+    if min(len(home.count), len(away.count)) >= 2:
+        values = _resampled(home, rounds, rng) - _resampled(away, rounds, rng)
+        fewest = min(len(home.count), len(away.count))
+        low, high = expanded_quantiles(values, fewest, confidence)
+    p = _permutation_p(home, away, value, rounds, rng)
+    return Estimate(value, low, high, p=p, n=n, left_out=left_out, method=_METHOD)
+
+
+def _resampled(side: _Side, rounds: int, rng: np.random.Generator) -> Floats:
+    return np.concatenate(
+        [
+            (weights @ side.points) / (weights @ side.count)
+            for weights in draws(rounds, len(side.count), rng)
+        ]
+    )
+
+
+def _permutation_p(
+    home: _Side, away: _Side, value: float, rounds: int, rng: np.random.Generator
+) -> float:
+    """Share of random assignments of authorship with a difference at least as large."""
+    points = np.concatenate([home.points, away.points])
+    count = np.concatenate([home.count, away.count])
+    beyond = 0
+    order = np.arange(len(points))
+    chunk = max(1, 2_000_000 // len(points))
+    for start in range(0, rounds, chunk):
+        rows = np.tile(order, (min(chunk, rounds - start), 1))
+        chosen = (rng.permuted(rows, axis=1) < len(home.count)).astype(np.float64)
+        own = (chosen @ points) / (chosen @ count)
+        other = (points.sum() - chosen @ points) / (count.sum() - chosen @ count)
+        beyond += int((np.abs(own - other) >= abs(value) - 1e-9).sum())
+    return (1 + beyond) / (1 + rounds)

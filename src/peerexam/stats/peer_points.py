@@ -1,0 +1,126 @@
+"""What judges gave each other's answers, summed so that any judge can be taken out again.
+
+Own, peers' and third parties' views of a pair are all differences of the same few sums over judges,
+so the whole table (questions × judges × agents × agents) is never held in memory.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from peerexam.stats.both_orders import Flags, Rule, fill_implied, fold_orders
+from peerexam.stats.tables import Comparisons, Floats
+
+
+@dataclass(frozen=True, slots=True)
+class PairPoints:
+    """Points of the row's agent against the column's (shape: questions × agents × agents).
+
+    Attributes:
+        total: Summed over all judges that have a result; 0 where none has.
+        count: How many judges that are.
+        own: By the row's agent as judge; NaN where it is none or has no result.
+        asked: The row's agent was asked, as judge, about this pair of its own.
+    """
+
+    total: Floats
+    count: Floats
+    own: Floats
+    asked: Flags
+
+    def peers(self) -> Floats:
+        """Mean over all judges but the row's agent; NaN where there is none."""
+        known = ~np.isnan(self.own)
+        return _mean(self.total - np.where(known, self.own, 0.0), self.count - known)
+
+    def third_party_sums(self) -> tuple[Floats, Floats]:
+        """Sum and number over the judges that are neither the row's agent nor the column's."""
+        rival = 1.0 - self.own.transpose(0, 2, 1)
+        total = self.total - np.nan_to_num(self.own) - np.nan_to_num(rival)
+        count = self.count - ~np.isnan(self.own) - ~np.isnan(rival)
+        return np.where(count > 0, total, 0.0), count
+
+    def third_party(self) -> Floats:
+        """Mean over those judges; NaN where there is none."""
+        return _mean(*self.third_party_sums())
+
+
+@dataclass(frozen=True, slots=True)
+class PeerRanks:
+    """Ranks of agents, 1 the best, ties averaged (shape: questions × agents).
+
+    Attributes:
+        own: In the agent's own ranking as judge; NaN where that is missing or incomplete.
+        peers: Mean over the complete rankings of all other judges; NaN where there is none.
+    """
+
+    own: Floats
+    peers: Floats
+
+
+def _mean(total: Floats, count: Floats) -> Floats:
+    mean = np.full(total.shape, np.nan)
+    np.divide(total, count, out=mean, where=count > 0)
+    return mean
+
+
+def agent_of_judge(c: Comparisons) -> list[int | None]:
+    """Per judge, its index among the agents, None where it answers nothing."""
+    places = {name: place for place, name in enumerate(c.agents)}
+    return [places.get(name) for name in c.judges]
+
+
+def pair_points(c: Comparisons, rule: Rule) -> PairPoints:
+    """Sum the judges' folded results; what a sort did not compare is filled by what it implies."""
+    shape = (len(c.questions), len(c.agents), len(c.agents))
+    total, count, own = np.zeros(shape), np.zeros(shape), np.full(shape, np.nan)
+    asked: Flags = np.zeros(shape, dtype=np.bool_)
+    for agent, orders in zip(agent_of_judge(c), fold_orders(c, rule), strict=True):
+        points = fill_implied(orders)
+        total += np.nan_to_num(points)
+        count += ~np.isnan(points)
+        if agent is not None:
+            # Its own answers are asked about for this purpose alone: direct results only.
+            own[:, agent] = orders.points[:, agent]
+            asked[:, agent] = orders.asked[:, agent]
+            implied = ~np.isnan(points[:, agent]) & np.isnan(own[:, agent])
+            total[:, agent] -= np.where(implied, points[:, agent], 0.0)
+            count[:, agent] -= implied
+            total[:, :, agent] -= np.where(implied, 1.0 - points[:, agent], 0.0)
+            count[:, :, agent] -= implied
+    return PairPoints(total, count, own, asked)
+
+
+def peer_ranks(c: Comparisons, rule: Rule) -> PeerRanks:
+    """Rank all agents by their points, per question and judge (paper 004, §2, within a segment).
+
+    Only complete rankings count: every pair compared, or implied by those compared. An abstention
+    is no preference, so it counts as a tie here.
+    """
+    shape = (len(c.questions), len(c.agents))
+    own, total, count = np.full(shape, np.nan), np.zeros(shape), np.zeros(len(c.questions))
+    settled: Rule = "tie" if rule == "abstain" else rule
+    for agent, orders in zip(agent_of_judge(c), fold_orders(c, settled), strict=True):
+        rank = _ranks(fill_implied(orders))
+        complete: Flags = ~np.isnan(rank[:, 0])
+        total += np.nan_to_num(rank)
+        count += complete
+        if agent is not None:
+            own[:, agent] = rank[:, agent]
+    known: Flags = ~np.isnan(own)
+    return PeerRanks(own, _mean(total - np.where(known, own, 0.0), count[:, None] - known))
+
+
+def _ranks(points: Floats) -> Floats:
+    """Average ranks by the sum of points; a row of NaN where a pair has no result."""
+    agents = points.shape[1]
+    pairs: NDArray[np.bool_] = ~np.eye(agents, dtype=np.bool_)
+    complete = ~np.any(np.isnan(points) & pairs, axis=(1, 2))
+    score = np.where(pairs, points, 0.0).sum(axis=2).round(6)
+    above = (score[:, None, :] > score[:, :, None]).sum(axis=2)
+    level = (score[:, None, :] == score[:, :, None]).sum(axis=2)
+    ranks: Floats = np.where(complete[:, None], above + (level + 1) / 2, np.nan)
+    return ranks

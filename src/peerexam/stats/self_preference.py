@@ -1,0 +1,188 @@
+"""Whether a judge favours its own answers: three estimates side by side.
+
+The paper's measure compares a judge's view of itself with its peers' view (Eq. 1, and its
+counterpart in win rates). A peer that favours itself marks its rivals down, so its own
+self-preference leaks into everybody else's reading. The third estimate counts only judges that
+have no answer in the comparison and so is free of that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from peerexam.stats.both_orders import Rule
+from peerexam.stats.cluster_ratio import (
+    bootstrap_ratios,
+    check_settings,
+    sign_flip_p,
+    sum_by_cluster,
+)
+from peerexam.stats.estimate import Estimate
+from peerexam.stats.holm import with_holm
+from peerexam.stats.peer_points import PairPoints, agent_of_judge, pair_points, peer_ranks
+from peerexam.stats.tables import Comparisons, Floats
+
+_METHOD = "bootstrap over questions (expanded percentile), sign-flip test, Holm over judges; "
+
+
+@dataclass(frozen=True, slots=True)
+class SelfPreference:
+    """One judge's self-preference. Positive, positive, negative mean that it favours itself.
+
+    Attributes:
+        win_rate: Own win rate by own judgement minus that by all other judges, on the same
+            questions and opponents; in −1..1.
+        rank_bias: Own rank by own judgement minus the peers' mean, θ_ii − mean_{j≠i} θ_ij
+            (paper 004, Eq. 1); in ranks.
+        third_party: Like `win_rate`, against judges that wrote neither of the two answers.
+    """
+
+    win_rate: Estimate
+    rank_bias: Estimate
+    third_party: Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class _Measure:
+    """Differences own − others (shape: questions × agents × comparisons), NaN where none.
+
+    Attributes:
+        unit: What one comparison is.
+        reason: Why there is no value, where there is none.
+    """
+
+    differences: Floats
+    asked: Floats
+    unit: str
+    reason: str
+
+
+def self_preference(
+    c: Comparisons,
+    *,
+    rule: Rule = "tie",
+    rounds: int = 10_000,
+    rng: np.random.Generator,
+    confidence: float = 0.95,
+) -> list[SelfPreference | None]:
+    """Estimate every judge's self-preference, in the order of `c.judges`.
+
+    Each question's differences are taken within the question (same answers, same opponents) and
+    averaged over all of them; peers count equally, as far as they gave a result. Ranks are taken
+    within a question first, then averaged; ties get average ranks, which the paper leaves open.
+    The interval resamples root questions; the p-value flips the signs of their differences.
+
+    Args:
+        c: Verdicts, self-judgements included.
+        rule: What two orders that disagree amount to.
+        rounds: Bootstrap rounds, and sign patterns of the test.
+        rng: Where all randomness comes from.
+        confidence: Of the intervals.
+
+    Returns:
+        None for a judge that is no examinee, or was never asked about its own answers. `n` and
+        `left_out` count (question, opponent)s for the win rates and questions for the rank.
+
+    Raises:
+        StatisticsError: Bad settings.
+    """
+    check_settings(rounds, confidence)
+    pairs = pair_points(c, rule)
+    own_of_judge = agent_of_judge(c)
+    judged_itself: list[bool] = np.any(pairs.asked, axis=(0, 2)).tolist()
+    agents = [place for place in own_of_judge if place is not None and judged_itself[place]]
+    estimates = [
+        _estimate(c, measure(c, pairs, rule), agents, rounds, rng, confidence)
+        for measure in _MEASURES
+    ]
+    of_agent = {
+        agent: SelfPreference(*(family[place] for family in estimates))
+        for place, agent in enumerate(agents)
+    }
+    return [None if place is None else of_agent.get(place) for place in own_of_judge]
+
+
+def _win_rate(c: Comparisons, pairs: PairPoints, rule: Rule) -> _Measure:
+    return _Measure(
+        pairs.own - pairs.peers(),
+        pairs.asked.astype(np.float64),
+        "(question, opponent)s",
+        "no pair of its own was judged readably both by it and by a peer",
+    )
+
+
+def _rank_bias(c: Comparisons, pairs: PairPoints, rule: Rule) -> _Measure:
+    ranks = peer_ranks(c, rule)
+    return _Measure(
+        (ranks.own - ranks.peers)[:, :, None],
+        np.asarray(pairs.asked.any(axis=2), dtype=np.float64)[:, :, None],
+        "questions",
+        "no question was ranked completely both by it, own answer included, and by a peer",
+    )
+
+
+def _third_party(c: Comparisons, pairs: PairPoints, rule: Rule) -> _Measure:
+    return _Measure(
+        pairs.own - pairs.third_party(),
+        pairs.asked.astype(np.float64),
+        "(question, opponent)s",
+        "no pair of its own was judged readably both by it and by a third party, a judge that "
+        "wrote neither answer; where all are examinees, that takes at least three judges",
+    )
+
+
+_MEASURES: tuple[Callable[[Comparisons, PairPoints, Rule], _Measure], ...] = (
+    _win_rate,
+    _rank_bias,
+    _third_party,
+)
+
+
+def _estimate(
+    c: Comparisons,
+    measure: _Measure,
+    agents: list[int],
+    rounds: int,
+    rng: np.random.Generator,
+    confidence: float,
+) -> list[Estimate]:
+    """One measure for the agents given, with Holm's correction over them."""
+    differences = measure.differences[:, agents]
+    above = sum_by_cluster(np.nansum(differences, axis=2), c.cluster)
+    below = sum_by_cluster((~np.isnan(differences)).sum(axis=2).astype(np.float64), c.cluster)
+    asked = measure.asked[:, agents].sum(axis=(0, 2))
+    n = below.sum(axis=0)
+    if not agents or not n.any():
+        return [_undefined(measure, int(planned)) for planned in asked]
+    ends = bootstrap_ratios(above, below, rounds=rounds, rng=rng, confidence=confidence)
+    p = sign_flip_p(above, rounds=rounds, rng=rng)
+    family = []
+    for k in range(len(agents)):
+        if not n[k]:
+            family.append(_undefined(measure, int(asked[k])))
+            continue
+        low, high = ends[k] or (None, None)
+        family.append(
+            Estimate(
+                float(above[:, k].sum() / n[k]),
+                low,
+                high,
+                p=float(p[k]),
+                n=int(n[k]),
+                left_out=int(asked[k] - n[k]),
+                method=_METHOD + f"n counts {measure.unit}",
+            )
+        )
+    return with_holm(family)
+
+
+def _undefined(measure: _Measure, left_out: int) -> Estimate:
+    return Estimate(
+        None,
+        left_out=left_out,
+        method=_METHOD + f"n counts {measure.unit}",
+        reason=measure.reason,
+    )
