@@ -155,8 +155,12 @@ class Completion:
 
 def request_to_json(request: Request) -> dict[str, Json]:
     """The request as plain JSON, defaults left out so that new fields do not move old keys."""
-    sampling: dict[str, Json] = {"temperature": request.sampling.temperature}
-    for name in ("top_p", "max_tokens", "seed", "top_logprobs"):
+    temperature, top_p = request.sampling.temperature, request.sampling.top_p
+    # 0 and 0.0 are the same request, and must have the same key.
+    sampling: dict[str, Json] = {"temperature": None if temperature is None else float(temperature)}
+    if top_p is not None:
+        sampling["top_p"] = float(top_p)
+    for name in ("max_tokens", "seed", "top_logprobs"):
         value = getattr(request.sampling, name)
         if value is not None:
             sampling[name] = value
@@ -173,6 +177,26 @@ def request_to_json(request: Request) -> dict[str, Json]:
     if request.continuation is not None:
         body["continuation"] = request.continuation
     return body
+
+
+def request_from_json(body: Mapping[str, Json]) -> Request:
+    """The inverse of `request_to_json`."""
+    sampling = body["sampling"]
+    form = sampling.get("form")
+    return Request(
+        messages=tuple(Message(role, content) for role, content in body["messages"]),
+        sampling=Sampling(
+            temperature=sampling["temperature"],
+            top_p=sampling.get("top_p"),
+            max_tokens=sampling.get("max_tokens"),
+            stop=tuple(sampling.get("stop", ())),
+            seed=sampling.get("seed"),
+            top_logprobs=sampling.get("top_logprobs"),
+            form=None if form is None else Form(*form),
+        ),
+        draw=body.get("draw", 0),
+        continuation=body.get("continuation"),
+    )
 
 
 def canonical_json(value: Json) -> str:

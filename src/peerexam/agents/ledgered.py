@@ -1,0 +1,125 @@
+"""Replay: a request that was ever answered is answered from the ledger, and never paid twice."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from peerexam.agents.base import Agent, Wrapper
+from peerexam.calls import Completion, Request, request_key
+from peerexam.errors import CallError
+from peerexam.ledger.base import Failure, Ledger
+
+
+@dataclass(slots=True)
+class _Flight:
+    """A call on its way, and how many wait for it."""
+
+    task: asyncio.Task[Completion]
+    waiters: int = 0
+
+
+class Ledgered(Wrapper):
+    """An agent whose every call goes through a ledger.
+
+    - What stands there as a completion is replayed, whatever its state: a refused, an empty or a
+      cut answer was answered too.
+    - The same request asked several times at once is one call. Whoever stops waiting does not
+      disturb the others; when nobody waits any more, the call is cancelled.
+    - A completion is handed on only after the ledger has committed it.
+    - A `CallError` is stored as a failure and raised. A failure stored by an earlier run is asked
+      again; one of this run is raised again without asking, so that what a run says does not
+      depend on timing.
+    - Everything else that is raised (a budget, a bug) is not stored.
+
+    Args:
+        inner: The agent to ask.
+        ledger: Where its calls are kept; not closed by this wrapper.
+        on_replay: Told of every completion that came from the ledger.
+    """
+
+    def __init__(
+        self,
+        inner: Agent,
+        ledger: Ledger,
+        *,
+        on_replay: Callable[[Completion], None] | None = None,
+    ) -> None:
+        super().__init__(inner)
+        self._ledger = ledger
+        self._on_replay = on_replay
+        self._flights: dict[str, _Flight] = {}
+        self._failed: dict[str, CallError] = {}
+
+    async def complete(self, request: Request) -> Completion:
+        """Answer from the ledger, or ask the inner agent and store what comes back.
+
+        Returns:
+            The completion, `call` set to its key in the ledger.
+
+        Raises:
+            CallError: The inner agent failed, now or earlier in this run.
+            LedgerFileError: The ledger could not be read or written.
+        """
+        key = request_key(self.inner.fingerprint, request)
+        flight = self._flights.get(key)
+        if flight is None:
+            # A task, because the call must outlive the first who asked while others wait. It is
+            # owned: every waiter awaits it below, and the last to leave ends it.
+            flight = _Flight(asyncio.get_running_loop().create_task(self._fly(key, request)))
+            self._flights[key] = flight
+        flight.waiters += 1
+        try:
+            await asyncio.wait((flight.task,))
+            return flight.task.result()
+        finally:
+            flight.waiters -= 1
+            if not flight.waiters:
+                await self._land(key, flight)
+
+    async def _land(self, key: str, flight: _Flight) -> None:
+        """Forget a flight that nobody waits for; end it where it is still under way."""
+        if self._flights.get(key) is flight:
+            del self._flights[key]
+        if not flight.task.done():
+            flight.task.cancel()
+            await asyncio.wait((flight.task,))
+            if not flight.task.cancelled():
+                flight.task.exception()  # seen, so that asyncio does not report it as lost
+
+    async def _fly(self, key: str, request: Request) -> Completion:
+        failed = self._failed.get(key)
+        if failed is not None:
+            raise _afresh(failed)
+        stored = await self._ledger.find(key)
+        if isinstance(stored, Completion):
+            if self._on_replay is not None:
+                self._on_replay(stored)
+            return stored
+        try:
+            completion = await self.inner.complete(request)
+        except CallError as error:
+            failure = Failure(type(error).__name__, str(error))
+            standing = await self._record(key, request, failure)
+            if isinstance(standing, Completion):
+                return standing  # another process had the answer
+            self._failed[key] = _afresh(error)
+            raise
+        standing = await self._record(key, request, completion)
+        return standing if isinstance(standing, Completion) else replace(completion, call=key)
+
+    async def _record(
+        self, key: str, request: Request, outcome: Completion | Failure
+    ) -> Completion | Failure:
+        standing = await self._ledger.record(
+            key, self.inner.name, self.inner.fingerprint, request, outcome
+        )
+        return replace(standing, call=key) if isinstance(standing, Completion) else standing
+
+
+def _afresh(error: CallError) -> CallError:
+    """The same error without its traceback and causes, which would keep whole responses alive."""
+    copy = type(error).__new__(type(error), *error.args)
+    copy.__dict__.update(error.__dict__)
+    return copy

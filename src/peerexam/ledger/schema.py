@@ -1,0 +1,150 @@
+"""Opening a ledger's database: creating it, or refusing a file that is not one.
+
+A file is ours when its application id says so; the schema's number is its `user_version`. Anything
+else is refused with its path and the mend, and never written to.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from peerexam.errors import LedgerFileError
+
+APPLICATION_ID = 0x50455845
+"""`PEXE`, in the file's header: this is a ledger of peerexam."""
+
+SCHEMA = 1
+"""In the file's header. It rises with every change that an older peerexam cannot read."""
+
+BUSY_SECONDS = 30.0
+"""How long to wait for another process that is committing to the same file."""
+
+_PAGE_SIZE = 16384  # a 2 KB row does not fit twice into a page of 4 KB, which doubles the file
+
+# Successes and failures stand apart: the first are only ever added, the second replaced or removed.
+# calls_by_agent holds all that totals need, so that they do not read the bodies.
+_TABLES = (
+    "CREATE TABLE agents(id INTEGER PRIMARY KEY, name TEXT NOT NULL, fingerprint TEXT NOT NULL,"
+    " UNIQUE(name, fingerprint))",
+    "CREATE TABLE calls(id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE,"
+    " agent INTEGER NOT NULL REFERENCES agents(id), created REAL NOT NULL,"
+    " prompt_tokens INTEGER, completion_tokens INTEGER, cost REAL,"
+    " request TEXT NOT NULL, completion TEXT NOT NULL)",
+    "CREATE INDEX calls_by_agent ON calls(agent, prompt_tokens, completion_tokens, cost)",
+    "CREATE TABLE failures(key TEXT PRIMARY KEY, agent INTEGER NOT NULL REFERENCES agents(id),"
+    " created REAL NOT NULL, request TEXT NOT NULL, failure TEXT NOT NULL) WITHOUT ROWID",
+)
+
+
+def open_database(path: Path) -> sqlite3.Connection:
+    """A connection to the ledger at a path, which is created where there is none.
+
+    Raises:
+        LedgerFileError: The file is torn, is not a ledger, or is of another schema; or it cannot be
+            opened or created.
+    """
+    if not path.parent.is_dir():
+        raise LedgerFileError(f"{path}: there is no folder {path.parent}; make it first")
+    with refusals(path):
+        # Other threads than the one that opens it use a connection, one after the other.
+        connection = sqlite3.connect(
+            path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+        )
+        try:
+            _prepare(connection, path)
+        except BaseException:
+            connection.close()
+            raise
+    return connection
+
+
+@contextmanager
+def refusals(path: Path) -> Iterator[None]:
+    """Turn SQLite's complaints about a file into ours, which name the path and the mend."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise LedgerFileError(f"{path}: {error}; {_mend(error)}") from error
+
+
+def _mend(error: sqlite3.Error) -> str:
+    code = getattr(error, "sqlite_errorcode", None)
+    primary = None if code is None else code & 0xFF
+    return {
+        sqlite3.SQLITE_NOTADB: "this is not a ledger, or its start is torn; it was left as it is: "
+        "name another file, or restore a copy",
+        sqlite3.SQLITE_CORRUPT: "the ledger is torn; it was left as it is: restore a copy, or save "
+        "what can be read with `sqlite3 FILE .recover`",
+        sqlite3.SQLITE_FULL: "make room on the disk and run the same command again",
+        sqlite3.SQLITE_IOERR: "the disk failed or is full; mend it and run the same command again",
+        sqlite3.SQLITE_READONLY: "make the file and its folder writable",
+        sqlite3.SQLITE_CANTOPEN: "is it a file, in a folder that can be written to?",
+        sqlite3.SQLITE_BUSY: "another process has held it for too long; run the same command again",
+    }.get(primary or -1, "it was left as it is; run the same command again")
+
+
+def _prepare(connection: sqlite3.Connection, path: Path) -> None:
+    # Lone surrogates are legal in our strings and not in UTF-8: they are stored the WTF-8 way.
+    connection.text_factory = lambda raw: raw.decode("utf-8", "surrogatepass")
+    connection.execute(f"PRAGMA page_size = {_PAGE_SIZE}")
+    connection.execute("PRAGMA synchronous = FULL")
+    if not _is_ours(connection, path):
+        _create(connection, path)
+    _use_wal(connection)
+
+
+def _is_ours(connection: sqlite3.Connection, path: Path) -> bool:
+    """True for a ledger, False for a file that holds nothing at all."""
+    (owner,) = connection.execute("PRAGMA application_id").fetchone()
+    (schema,) = connection.execute("PRAGMA user_version").fetchone()
+    (tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+    if (owner, schema, tables) == (0, 0, 0):
+        return False
+    if owner != APPLICATION_ID:
+        raise LedgerFileError(
+            f"{path}: this database belongs to another program; it was left as it is: "
+            "name another file"
+        )
+    if schema > SCHEMA:
+        raise LedgerFileError(
+            f"{path}: this ledger has schema {schema}, newer than this peerexam ({SCHEMA}); it was "
+            "left as it is: update peerexam, or name another file"
+        )
+    if schema < SCHEMA or not tables:
+        raise LedgerFileError(
+            f"{path}: this ledger has schema {schema} and {tables} tables, which this peerexam "
+            "cannot read; it was left as it is: restore a copy, or name another file"
+        )
+    return True
+
+
+def _create(connection: sqlite3.Connection, path: Path) -> None:
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        # Another process may have created it while this one waited for the lock.
+        if not _is_ours(connection, path):
+            for statement in _TABLES:
+                connection.execute(statement)
+            connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            connection.execute(f"PRAGMA user_version = {SCHEMA}")
+        connection.execute("COMMIT")
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+
+
+def _use_wal(connection: sqlite3.Connection) -> None:
+    # The busy timeout does not cover the change of journal mode, so wait by hand.
+    until = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+                raise
+        time.sleep(0.01)

@@ -1,0 +1,212 @@
+"""The ledger in one SQLite file, which a user can copy and several processes can share."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sqlite3
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import TypeVar
+
+from peerexam.calls import Completion, Json, Request, request_from_json
+from peerexam.ledger.base import Failure, Totals
+from peerexam.ledger.entries import StoredCall, completion_of, entry_of, failure_of
+from peerexam.ledger.schema import open_database, refusals
+from peerexam.ledger.writer import GroupWriter
+
+T = TypeVar("T")
+Row = tuple[str, str, str, str, str | None, str | None, float]
+
+_PAGE = 200  # stored calls read at once by an audit
+
+_FIND = "SELECT completion FROM calls WHERE key = ?"
+_FIND_FAILURE = "SELECT failure FROM failures WHERE key = ?"
+_ENTRIES = (
+    "SELECT key, name, fingerprint, request, completion, failure, created FROM"
+    " (SELECT key, agent, request, completion, NULL AS failure, created FROM calls UNION ALL"
+    " SELECT key, agent, request, NULL, failure, created FROM failures)"
+    " JOIN agents ON agents.id = agent"
+)
+_TOTALS = (
+    "SELECT name, count(*), 0, sum(prompt_tokens), sum(completion_tokens), sum(cost),"
+    " count(*) - count(cost) FROM calls JOIN agents ON agents.id = agent GROUP BY name UNION ALL"
+    " SELECT name, 0, count(*), 0, 0, 0, 0 FROM failures JOIN agents ON agents.id = agent"
+    " GROUP BY name"
+)
+
+
+class SqliteLedger:
+    """A `Ledger` in an SQLite file in WAL mode, synced with every commit.
+
+    `record` hands the call to a writer thread, which commits whatever has gathered at once. `find`
+    is one look-up by key on a connection of its own: it takes microseconds and never waits for the
+    writer, so it is done in the event loop. Everything that reads many rows runs in another thread.
+
+    Use `open`, and `close` or `async with`.
+    """
+
+    def __init__(self, path: Path, reader: sqlite3.Connection, writer: GroupWriter) -> None:
+        self.path = path
+        self._reader = reader
+        self._writer = writer
+
+    @classmethod
+    def open(cls, path: Path) -> SqliteLedger:
+        """Open the ledger at a path, creating it where there is no file.
+
+        Raises:
+            LedgerFileError: The file is torn, is not a ledger, or is of another schema. It is left
+                as it is.
+        """
+        path = Path(path)
+        writing = open_database(path)
+        try:
+            reading = open_database(path)
+        except BaseException:
+            writing.close()
+            raise
+        return cls(path, reading, GroupWriter(writing, path))
+
+    async def find(self, key: str) -> Completion | Failure | None:
+        """What is stored under a request key, its `call` set; None where there is nothing.
+
+        Raises:
+            LedgerFileError: The file is torn, or the ledger is closed.
+        """
+        with refusals(self.path):
+            row = self._reader.execute(_FIND, (key,)).fetchone()
+            if row is not None:
+                return completion_of(key, row[0])
+            row = self._reader.execute(_FIND_FAILURE, (key,)).fetchone()
+        return None if row is None else failure_of(row[0])
+
+    async def record(
+        self,
+        key: str,
+        agent: str,
+        fingerprint: Mapping[str, Json],
+        request: Request,
+        outcome: Completion | Failure,
+    ) -> Completion | Failure:
+        """Store an outcome and return what stands under the key once it is on disk.
+
+        A caller that is cancelled while it waits does not take the record back.
+
+        Raises:
+            LedgerFileError: The disk is full or failed, the file is torn or was held by another
+                process for too long, or the ledger is closed. Nothing was stored.
+            ValueError: The outcome holds NaN or an infinity.
+        """
+        standing = await self._writer.submit(entry_of(key, agent, fingerprint, request, outcome))
+        return replace(standing, call=key) if isinstance(standing, Completion) else standing
+
+    async def known_keys(self) -> set[str]:
+        """The keys of every call that was answered."""
+
+        def read(connection: sqlite3.Connection) -> set[str]:
+            return {key for (key,) in connection.execute("SELECT key FROM calls")}
+
+        return await self._scan(read)
+
+    async def totals(self) -> Totals:
+        """Sums over the whole ledger, for every run that shares it."""
+        by_agent = (await self.totals_by_agent()).values()
+        return sum_totals(*by_agent)
+
+    async def totals_by_agent(self) -> dict[str, Totals]:
+        """Sums for each agent's name, sorted; a call counts for the agent that asked it first."""
+
+        def read(connection: sqlite3.Connection) -> dict[str, Totals]:
+            sums: dict[str, Totals] = {}
+            for name, calls, failures, prompt, completion, cost, unpriced in connection.execute(
+                _TOTALS
+            ):
+                part = Totals(calls, failures, prompt or 0, completion or 0, cost or 0.0, unpriced)
+                sums[name] = sum_totals(sums.get(name, Totals()), part)
+            return dict(sorted(sums.items()))
+
+        return await self._scan(read)
+
+    async def stored(self, key: str) -> StoredCall | None:
+        """Everything that is stored of one call; None where there is nothing."""
+
+        def read(connection: sqlite3.Connection) -> StoredCall | None:
+            row = connection.execute(f"{_ENTRIES} WHERE key = ?", (key,)).fetchone()
+            return None if row is None else _stored_call(row)
+
+        return await self._scan(read)
+
+    async def request(self, key: str) -> Request | None:
+        """What was asked under a key; None where there is nothing."""
+        stored = await self.stored(key)
+        return None if stored is None else request_from_json(stored.request)
+
+    async def calls(self) -> AsyncIterator[StoredCall]:
+        """Stream every stored call, failures too, in the order of their keys."""
+        last = ""
+        while True:
+            page = await self._scan(_page_after(last))
+            for call in page:
+                yield call
+            if len(page) < _PAGE:
+                return
+            last = page[-1].key
+
+    async def close(self) -> None:
+        """Commit what has gathered and let go of the file. More than once does no harm."""
+        await asyncio.to_thread(self._writer.close)
+        self._reader.close()
+
+    async def __aenter__(self) -> SqliteLedger:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    async def _scan(self, read: Callable[[sqlite3.Connection], T]) -> T:
+        """Read many rows in another thread, on a connection that nobody else waits for."""
+
+        def run() -> T:
+            with closing(open_database(self.path)) as connection, refusals(self.path):
+                return read(connection)
+
+        return await asyncio.to_thread(run)
+
+
+def sum_totals(*parts: Totals) -> Totals:
+    """Totals added up.
+
+    >>> sum_totals(Totals(calls=2, cost=0.5), Totals(calls=1, unpriced_calls=1))
+    Totals(calls=3, failures=0, prompt_tokens=0, completion_tokens=0, cost=0.5, unpriced_calls=1)
+    """
+    return Totals(
+        calls=sum(part.calls for part in parts),
+        failures=sum(part.failures for part in parts),
+        prompt_tokens=sum(part.prompt_tokens for part in parts),
+        completion_tokens=sum(part.completion_tokens for part in parts),
+        cost=sum((part.cost for part in parts), start=0.0),
+        unpriced_calls=sum(part.unpriced_calls for part in parts),
+    )
+
+
+def _page_after(last: str) -> Callable[[sqlite3.Connection], list[StoredCall]]:
+    def read(connection: sqlite3.Connection) -> list[StoredCall]:
+        rows = connection.execute(f"{_ENTRIES} WHERE key > ? ORDER BY key LIMIT {_PAGE}", (last,))
+        return [_stored_call(row) for row in rows]
+
+    return read
+
+
+def _stored_call(row: Row) -> StoredCall:
+    key, agent, fingerprint, request, completion, failure, created = row
+    outcome = failure_of(failure) if failure is not None else completion_of(key, completion or "")
+    return StoredCall(key, agent, json.loads(fingerprint), json.loads(request), outcome, created)

@@ -1,0 +1,184 @@
+"""Group commit: one thread that writes whatever has gathered, at once, and tells who waits.
+
+No timer: while one commit runs the next group gathers by itself, so that a lone record waits for
+one sync and a crowd shares it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+import sqlite3
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+from peerexam.calls import Completion
+from peerexam.errors import LedgerFileError
+from peerexam.ledger.base import Failure
+from peerexam.ledger.entries import Entry, completion_of
+from peerexam.ledger.schema import refusals
+
+Outcome = Completion | Failure
+Waiter = tuple[Entry, "asyncio.Future[Outcome]"]
+Pair = tuple["asyncio.Future[Outcome]", Outcome | BaseException]
+
+_LARGEST_GROUP = 512  # so that the first to wait never waits for thousands
+
+_INSERT_CALL = (
+    "INSERT INTO calls(key, agent, created, prompt_tokens, completion_tokens, cost, request,"
+    " completion) VALUES (?, ?, ?, ?, ?, ?, CAST(? AS TEXT), CAST(? AS TEXT))"
+    " ON CONFLICT(key) DO NOTHING"
+)
+_INSERT_FAILURE = (
+    "INSERT OR REPLACE INTO failures(key, agent, created, request, failure)"
+    " VALUES (?, ?, ?, CAST(? AS TEXT), CAST(? AS TEXT))"
+)
+_FIND_CALL = "SELECT completion FROM calls WHERE key = ?"
+
+
+class GroupWriter:
+    """Owns the connection that writes.
+
+    Args:
+        connection: Used by the writer's thread alone from now on, and closed by it.
+        path: The file, for errors.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
+        self._connection = connection
+        self._path = path
+        self._waiting: queue.SimpleQueue[Waiter | None] = queue.SimpleQueue()
+        self._agents: dict[tuple[bytes, bytes], int] = {}
+        self._closing = threading.Lock()
+        self._closed = False
+        self._thread = threading.Thread(target=self._run, name="peerexam-ledger", daemon=True)
+        self._thread.start()
+
+    def submit(self, entry: Entry) -> asyncio.Future[Outcome]:
+        """Queue an entry; the future of the running loop gets what stands under its key.
+
+        From here on the entry is written even if nobody waits for the future any more.
+
+        Raises:
+            LedgerFileError: The ledger is closed.
+        """
+        future: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
+        with self._closing:
+            if self._closed:
+                raise LedgerFileError(f"{self._path}: the ledger is closed; open it again")
+            self._waiting.put((entry, future))
+        return future
+
+    def close(self) -> None:
+        """Commit what has gathered, end the thread, close the connection. Blocks."""
+        with self._closing:
+            if not self._closed:
+                self._closed = True
+                self._waiting.put(None)
+        self._thread.join()
+
+    def _run(self) -> None:
+        open_ = True
+        while open_:
+            group, open_ = self._gather()
+            if group:
+                _deliver(group, self._commit([entry for entry, _ in group]))
+        self._connection.close()
+
+    def _gather(self) -> tuple[list[Waiter], bool]:
+        """What waits now, and whether there may be more after it."""
+        group: list[Waiter] = []
+        item = self._waiting.get()
+        while item is not None:
+            group.append(item)
+            if len(group) == _LARGEST_GROUP:
+                return group, True
+            try:
+                item = self._waiting.get_nowait()
+            except queue.Empty:
+                return group, True
+        return group, False
+
+    def _commit(self, entries: Sequence[Entry]) -> Sequence[Outcome] | BaseException:
+        """Store a group in one transaction; an error is a value here, for those who wait."""
+        try:
+            with refusals(self._path):
+                if self._connection.in_transaction:  # an earlier rollback failed with its disk
+                    self._connection.execute("ROLLBACK")
+                self._connection.execute("BEGIN IMMEDIATE")
+                try:
+                    stored = [self._store(entry) for entry in entries]
+                    self._connection.execute("COMMIT")
+                except BaseException:
+                    self._agents.clear()  # the rows behind these numbers are rolled back
+                    if self._connection.in_transaction:
+                        self._connection.execute("ROLLBACK")
+                    raise
+        except BaseException as error:
+            return error
+        return stored
+
+    def _store(self, entry: Entry) -> Outcome:
+        agent = self._agent(entry)
+        if isinstance(entry.outcome, Failure):
+            return self._store_failure(entry, agent)
+        done = self._connection.execute(
+            _INSERT_CALL,
+            (entry.key, agent, entry.created, *entry.usage, entry.request, entry.body),
+        )
+        if done.rowcount == 0:
+            (body,) = self._connection.execute(_FIND_CALL, (entry.key,)).fetchone()
+            return completion_of(entry.key, body)
+        self._connection.execute("DELETE FROM failures WHERE key = ?", (entry.key,))
+        return entry.outcome
+
+    def _store_failure(self, entry: Entry, agent: int) -> Outcome:
+        success = self._connection.execute(_FIND_CALL, (entry.key,)).fetchone()
+        if success is not None:
+            return completion_of(entry.key, success[0])
+        self._connection.execute(
+            _INSERT_FAILURE, (entry.key, agent, entry.created, entry.request, entry.body)
+        )
+        return entry.outcome
+
+    def _agent(self, entry: Entry) -> int:
+        """The number of the entry's agent, which is stored once and not with every call."""
+        known = self._agents.get((entry.agent, entry.fingerprint))
+        if known is not None:
+            return known
+        names = (entry.agent, entry.fingerprint)
+        self._connection.execute(
+            "INSERT OR IGNORE INTO agents(name, fingerprint)"
+            " VALUES (CAST(? AS TEXT), CAST(? AS TEXT))",
+            names,
+        )
+        (number,) = self._connection.execute(
+            "SELECT id FROM agents WHERE name = CAST(? AS TEXT) AND fingerprint = CAST(? AS TEXT)",
+            names,
+        ).fetchone()
+        self._agents[names] = int(number)
+        return int(number)
+
+
+def _deliver(group: Sequence[Waiter], result: Sequence[Outcome] | BaseException) -> None:
+    """Hand outcomes, or the one error, to the loops that wait: one wake-up a loop."""
+    outcomes = [result] * len(group) if isinstance(result, BaseException) else result
+    by_loop: dict[asyncio.AbstractEventLoop, list[Pair]] = {}
+    for (_, future), outcome in zip(group, outcomes, strict=True):
+        by_loop.setdefault(future.get_loop(), []).append((future, outcome))
+    for loop, pairs in by_loop.items():
+        try:
+            loop.call_soon_threadsafe(_settle, pairs)
+        except RuntimeError:
+            continue  # that loop has ended, so nobody waits; the entries are on disk
+
+
+def _settle(pairs: Sequence[Pair]) -> None:
+    for future, outcome in pairs:
+        if future.done():
+            continue  # who waited was cancelled
+        if isinstance(outcome, BaseException):
+            future.set_exception(outcome)
+        else:
+            future.set_result(outcome)
