@@ -1,0 +1,135 @@
+"""What an importer hands over, and how it becomes a run's folder."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import get_args
+
+from peerexam.calls import Json, State
+from peerexam.errors import SetupError
+from peerexam.records import (
+    SCHEMA_VERSION,
+    Answer,
+    Mark,
+    Question,
+    Ranking,
+    Record,
+    Verdict,
+)
+from peerexam.runfolder import RunFolder
+from peerexam.runfolder.folder import Kind
+
+_STATES: tuple[State, ...] = get_args(State)
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """Another tool's results as records, each in the order in which it is to be written.
+
+    Attributes:
+        roles: Every agent's name and the roles it played (`examiner`, `examinee`, `judge`).
+        questions: All of them.
+        answers: All of them.
+        marks: All of them.
+        verdicts: All of them, one an order.
+        rankings: Only those that the source itself has; none is derived.
+        left_out: What the source holds and this import does not, one sentence each.
+    """
+
+    roles: Mapping[str, Sequence[str]]
+    questions: Sequence[Question]
+    answers: Sequence[Answer] = ()
+    marks: Sequence[Mark] = ()
+    verdicts: Sequence[Verdict] = ()
+    rankings: Sequence[Ranking] = ()
+    left_out: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ImportSummary:
+    """What an import wrote.
+
+    Attributes:
+        kind: The layout that was read.
+        out: The run's folder.
+        agents: Their names, sorted.
+        counts: Kind of record to how many there are.
+        left_out: What the source holds and the import does not.
+    """
+
+    kind: str
+    out: Path
+    agents: tuple[str, ...]
+    counts: Mapping[str, int]
+    left_out: tuple[str, ...] = ()
+
+
+def write_imported(kind: str, name: str, imported: Imported, out: Path) -> ImportSummary:
+    """Write a run's folder. The same import into the same folder leaves the same bytes.
+
+    Args:
+        kind: The layout that was read.
+        name: What the run is called.
+        imported: Its records.
+        out: The folder; an import of the same kind that stands there is gone over.
+
+    Raises:
+        SetupError: Another run stands in the folder.
+    """
+    folder = RunFolder(out)
+    _refuse_another_run(folder, kind)
+    by_kind: dict[Kind, Sequence[Record]] = {
+        "questions": imported.questions,
+        "answers": imported.answers,
+        "marks": imported.marks,
+        "verdicts": imported.verdicts,
+        "rankings": imported.rankings,
+    }
+    for record_kind, records in by_kind.items():
+        with folder.writer(record_kind) as writer:
+            for record in records:
+                writer.write(record)
+    folder.write_manifest(
+        {
+            "schema": SCHEMA_VERSION,
+            "protocol": "import",
+            "source": {"kind": kind, "left_out": list(imported.left_out)},
+            "exam": name,
+            "seed": 0,
+            "agents": [
+                {"name": agent, "roles": list(roles)}
+                for agent, roles in sorted(imported.roles.items())
+            ],
+            "questions_sha256": sha256(folder.records_path("questions").read_bytes()).hexdigest(),
+            "counts": {name: _counts(records) for name, records in by_kind.items()},
+            "status": "complete",
+            "status_reason": None,
+        }
+    )
+    return ImportSummary(
+        kind,
+        out,
+        tuple(sorted(imported.roles)),
+        {name: len(records) for name, records in by_kind.items()},
+        imported.left_out,
+    )
+
+
+def _refuse_another_run(folder: RunFolder, kind: str) -> None:
+    if folder.manifest_path.exists():
+        source = folder.read_manifest().get("source")
+        if isinstance(source, dict) and source.get("kind") == kind:
+            return
+    elif not any(folder.path.glob("*.jsonl")):
+        return
+    raise SetupError(f"{folder.path} holds another run; name another folder to import into")
+
+
+def _counts(records: Iterable[Record]) -> dict[str, Json]:
+    """Records by state; questions and rankings have none and count as `ok`."""
+    states = Counter(getattr(record, "state", "ok") for record in records)
+    return {"planned": states.total(), **{state: states[state] for state in _STATES}}
