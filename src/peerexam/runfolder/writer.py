@@ -56,7 +56,7 @@ class RecordWriter:
         self._flushed_at = time.monotonic()
         _drop_torn_tail(self._file, path)
 
-    def write(self, record: Record) -> None:
+    def emit(self, record: Record) -> None:
         """Put the next record in its place.
 
         Raises:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+from importlib import metadata
 from pathlib import Path
 from typing import get_args
 
@@ -92,19 +93,21 @@ def write_imported(kind: str, name: str, imported: Imported, out: Path) -> Impor
     for record_kind, records in by_kind.items():
         with folder.writer(record_kind) as writer:
             for record in records:
-                writer.write(record)
+                writer.emit(record)
     folder.write_manifest(
         {
             "schema": SCHEMA_VERSION,
             "protocol": "import",
-            "source": {"kind": kind, "left_out": list(imported.left_out)},
+            "source": {"kind": kind},
             "exam": name,
             "seed": 0,
             "agents": [
                 {"name": agent, "roles": list(roles)}
                 for agent, roles in sorted(imported.roles.items())
             ],
-            "questions_sha256": sha256(folder.records_path("questions").read_bytes()).hexdigest(),
+            "questions_hash": sha256(folder.records_path("questions").read_bytes()).hexdigest(),
+            "notes": [f"Left out: {reason}." for reason in imported.left_out],
+            "versions": {"peerexam": metadata.version("peerexam")},
             "counts": {name: _counts(records) for name, records in by_kind.items()},
             "status": "complete",
             "status_reason": None,
