@@ -12,9 +12,10 @@ from dataclasses import replace
 import numpy as np
 
 from peerexam.errors import StatisticsError
-from peerexam.stats.both_orders import Flags, fold_orders
+from peerexam.stats.both_orders import fold_orders
 from peerexam.stats.cluster_ratio import check_settings, share_interval, sum_by_cluster
 from peerexam.stats.estimate import Estimate
+from peerexam.stats.orders import Mask
 from peerexam.stats.tables import Comparisons, Floats, Ints, Marks
 
 _METHOD = "ratio over questions, cluster-robust Wilson interval"
@@ -130,7 +131,7 @@ def _joint_clusters(c: Comparisons, marks: Marks) -> Ints:
 
 
 def _preferences(
-    c: Comparisons, points: Floats, usable: Flags, confidence: float, reason: str
+    c: Comparisons, points: Floats, usable: Mask, confidence: float, reason: str
 ) -> list[Estimate]:
     """Per judge, 2 × (mean points) − 1 over the usable rows."""
     size = len(c.questions) * len(c.judges)

@@ -1,7 +1,8 @@
 """One judge's verdicts, folded from two orders into one result a pair.
 
-Both answers of a pair are shown to a judge twice, once in each order. Here the two verdicts become
-one number per (question, pair), by the same rule everywhere in this package:
+`orders.combine_orders` gives the same results as rows; here they are dense matrices of one judge at
+a time, which is what sums over peers, chains and circles need, and nothing is lost: what was asked
+but not answered stays visible. The rule is the same:
 
 - the orders agree (the same winner, or a tie twice): that result;
 - they disagree: a tie (`tie`), the mean of both (`average`), or nothing (`abstain`);
@@ -12,18 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from peerexam.errors import StatisticsError
+from peerexam.stats.orders import Disagreement, Mask
 from peerexam.stats.tables import Comparisons, Floats
-
-Rule = Literal["tie", "average", "abstain"]
-"""What two orders that disagree amount to."""
-
-Flags = NDArray[np.bool_]
 
 _CLOSE = 1e-9
 
@@ -41,12 +37,12 @@ class BothOrders:
     """
 
     points: Floats
-    asked: Flags
-    readable: Flags
-    agree: Flags
+    asked: Mask
+    readable: Mask
+    agree: Mask
 
 
-def fold_orders(c: Comparisons, rule: Rule = "tie") -> Iterator[BothOrders]:
+def fold_orders(c: Comparisons, rule: Disagreement = "tie") -> Iterator[BothOrders]:
     """Fold the two orders, one judge after the other in the order of `c.judges`.
 
     Where an order was asked more than once, its verdicts are averaged first.
@@ -62,7 +58,7 @@ def fold_orders(c: Comparisons, rule: Rule = "tie") -> Iterator[BothOrders]:
         yield _fold(c, by_judge[ends[place] : ends[place + 1]], rule)
 
 
-def _fold(c: Comparisons, rows: NDArray[np.int64], rule: Rule) -> BothOrders:
+def _fold(c: Comparisons, rows: NDArray[np.int64], rule: Disagreement) -> BothOrders:
     agents = len(c.agents)
     shape = (len(c.questions), agents, agents)
     size = shape[0] * agents * agents
@@ -85,7 +81,7 @@ def _fold(c: Comparisons, rows: NDArray[np.int64], rule: Rule) -> BothOrders:
     )
 
 
-def _settle(first: Floats, second: Floats, agree: Flags, rule: Rule) -> Floats:
+def _settle(first: Floats, second: Floats, agree: Mask, rule: Disagreement) -> Floats:
     mean: Floats = (first + second) / 2.0  # NaN where either is
     if rule == "average":
         return mean
@@ -107,7 +103,7 @@ def fill_implied(orders: BothOrders) -> Floats:
     rows = np.flatnonzero(open_pairs.any(axis=(1, 2)) & orders.asked.any(axis=(1, 2)))
     if not len(rows):
         return points
-    reach: Flags = points[rows] >= 0.5  # NaN compares as False
+    reach: Mask = points[rows] >= 0.5  # NaN compares as False
     for via in range(agents):
         reach |= reach[:, :, via, None] & reach[:, None, via, :]
     back = reach.transpose(0, 2, 1)

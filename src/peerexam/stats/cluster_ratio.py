@@ -13,6 +13,7 @@ from statistics import NormalDist
 import numpy as np
 
 from peerexam.errors import StatisticsError
+from peerexam.stats.resampling import cluster_weights
 from peerexam.stats.tables import Floats, Ints
 
 _CELLS = 2_000_000
@@ -95,8 +96,7 @@ def _wilson(share: float, trials: float, z: float) -> tuple[float, float]:
 def draws(rounds: int, clusters: int, rng: np.random.Generator) -> Iterator[Floats]:
     """Bootstrap weights: how often each cluster is drawn (shape: part of the rounds × clusters)."""
     for size in _parts(rounds, clusters):
-        weights = rng.multinomial(clusters, np.full(clusters, 1 / clusters), size=size)
-        yield weights.astype(np.float64)
+        yield cluster_weights(clusters, size, rng)
 
 
 def _parts(rounds: int, clusters: int) -> Iterator[int]:

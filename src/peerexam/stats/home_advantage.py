@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from peerexam.stats.both_orders import Flags, Rule
 from peerexam.stats.cluster_ratio import check_settings, draws, expanded_quantiles, sum_by_cluster
 from peerexam.stats.estimate import Estimate
 from peerexam.stats.holm import with_holm
+from peerexam.stats.orders import Disagreement, Mask
 from peerexam.stats.peer_points import pair_points
 from peerexam.stats.tables import Comparisons, Floats
 
@@ -36,7 +36,7 @@ def home_advantage(
     c: Comparisons,
     authors: Mapping[str, str | None],
     *,
-    rule: Rule = "tie",
+    rule: Disagreement = "tie",
     rounds: int = 10_000,
     rng: np.random.Generator,
     confidence: float = 0.95,
@@ -78,7 +78,7 @@ def home_advantage(
     return with_holm(estimates)
 
 
-def _side(c: Comparisons, points: Floats, count: Floats, chosen: Flags) -> _Side:
+def _side(c: Comparisons, points: Floats, count: Floats, chosen: Mask) -> _Side:
     used = chosen & (count > 0)
     columns = np.stack([points * used, count * used], axis=1)
     sums = sum_by_cluster(columns, c.cluster)

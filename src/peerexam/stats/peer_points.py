@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from peerexam.stats.both_orders import Flags, Rule, fill_implied, fold_orders
+from peerexam.stats.both_orders import fill_implied, fold_orders
+from peerexam.stats.orders import Disagreement, Mask, agent_of_judge
 from peerexam.stats.tables import Comparisons, Floats
 
 
@@ -29,7 +30,7 @@ class PairPoints:
     total: Floats
     count: Floats
     own: Floats
-    asked: Flags
+    asked: Mask
 
     def peers(self) -> Floats:
         """Mean over all judges but the row's agent; NaN where there is none."""
@@ -67,22 +68,16 @@ def _mean(total: Floats, count: Floats) -> Floats:
     return mean
 
 
-def agent_of_judge(c: Comparisons) -> list[int | None]:
-    """Per judge, its index among the agents, None where it answers nothing."""
-    places = {name: place for place, name in enumerate(c.agents)}
-    return [places.get(name) for name in c.judges]
-
-
-def pair_points(c: Comparisons, rule: Rule) -> PairPoints:
+def pair_points(c: Comparisons, rule: Disagreement) -> PairPoints:
     """Sum the judges' folded results; what a sort did not compare is filled by what it implies."""
     shape = (len(c.questions), len(c.agents), len(c.agents))
     total, count, own = np.zeros(shape), np.zeros(shape), np.full(shape, np.nan)
-    asked: Flags = np.zeros(shape, dtype=np.bool_)
-    for agent, orders in zip(agent_of_judge(c), fold_orders(c, rule), strict=True):
+    asked: Mask = np.zeros(shape, dtype=np.bool_)
+    for agent, orders in zip(agent_of_judge(c.agents, c.judges), fold_orders(c, rule), strict=True):
         points = fill_implied(orders)
         total += np.nan_to_num(points)
         count += ~np.isnan(points)
-        if agent is not None:
+        if agent >= 0:
             # Its own answers are asked about for this purpose alone: direct results only.
             own[:, agent] = orders.points[:, agent]
             asked[:, agent] = orders.asked[:, agent]
@@ -94,7 +89,7 @@ def pair_points(c: Comparisons, rule: Rule) -> PairPoints:
     return PairPoints(total, count, own, asked)
 
 
-def peer_ranks(c: Comparisons, rule: Rule) -> PeerRanks:
+def peer_ranks(c: Comparisons, rule: Disagreement) -> PeerRanks:
     """Rank all agents by their points, per question and judge (paper 004, §2, within a segment).
 
     Only complete rankings count: every pair compared, or implied by those compared. An abstention
@@ -102,15 +97,17 @@ def peer_ranks(c: Comparisons, rule: Rule) -> PeerRanks:
     """
     shape = (len(c.questions), len(c.agents))
     own, total, count = np.full(shape, np.nan), np.zeros(shape), np.zeros(len(c.questions))
-    settled: Rule = "tie" if rule == "abstain" else rule
-    for agent, orders in zip(agent_of_judge(c), fold_orders(c, settled), strict=True):
+    settled: Disagreement = "tie" if rule == "abstain" else rule
+    for agent, orders in zip(
+        agent_of_judge(c.agents, c.judges), fold_orders(c, settled), strict=True
+    ):
         rank = _ranks(fill_implied(orders))
-        complete: Flags = ~np.isnan(rank[:, 0])
+        complete: Mask = ~np.isnan(rank[:, 0])
         total += np.nan_to_num(rank)
         count += complete
-        if agent is not None:
+        if agent >= 0:
             own[:, agent] = rank[:, agent]
-    known: Flags = ~np.isnan(own)
+    known: Mask = ~np.isnan(own)
     return PeerRanks(own, _mean(total - np.where(known, own, 0.0), count[:, None] - known))
 
 

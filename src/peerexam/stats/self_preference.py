@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from peerexam.stats.both_orders import Rule
 from peerexam.stats.cluster_ratio import (
     bootstrap_ratios,
     check_settings,
@@ -22,7 +21,8 @@ from peerexam.stats.cluster_ratio import (
 )
 from peerexam.stats.estimate import Estimate
 from peerexam.stats.holm import with_holm
-from peerexam.stats.peer_points import PairPoints, agent_of_judge, pair_points, peer_ranks
+from peerexam.stats.orders import Disagreement, agent_of_judge
+from peerexam.stats.peer_points import PairPoints, pair_points, peer_ranks
 from peerexam.stats.tables import Comparisons, Floats
 
 _METHOD = "bootstrap over questions (expanded percentile), sign-flip test, Holm over judges; "
@@ -63,7 +63,7 @@ class _Measure:
 def self_preference(
     c: Comparisons,
     *,
-    rule: Rule = "tie",
+    rule: Disagreement = "tie",
     rounds: int = 10_000,
     rng: np.random.Generator,
     confidence: float = 0.95,
@@ -91,9 +91,9 @@ def self_preference(
     """
     check_settings(rounds, confidence)
     pairs = pair_points(c, rule)
-    own_of_judge = agent_of_judge(c)
+    own_of_judge: list[int] = agent_of_judge(c.agents, c.judges).tolist()
     judged_itself: list[bool] = np.any(pairs.asked, axis=(0, 2)).tolist()
-    agents = [place for place in own_of_judge if place is not None and judged_itself[place]]
+    agents = [place for place in own_of_judge if place >= 0 and judged_itself[place]]
     estimates = [
         _estimate(c, measure(c, pairs, rule), agents, rounds, rng, confidence)
         for measure in _MEASURES
@@ -102,10 +102,10 @@ def self_preference(
         agent: SelfPreference(*(family[place] for family in estimates))
         for place, agent in enumerate(agents)
     }
-    return [None if place is None else of_agent.get(place) for place in own_of_judge]
+    return [of_agent.get(place) for place in own_of_judge]
 
 
-def _win_rate(c: Comparisons, pairs: PairPoints, rule: Rule) -> _Measure:
+def _win_rate(c: Comparisons, pairs: PairPoints, rule: Disagreement) -> _Measure:
     return _Measure(
         pairs.own - pairs.peers(),
         pairs.asked.astype(np.float64),
@@ -114,7 +114,7 @@ def _win_rate(c: Comparisons, pairs: PairPoints, rule: Rule) -> _Measure:
     )
 
 
-def _rank_bias(c: Comparisons, pairs: PairPoints, rule: Rule) -> _Measure:
+def _rank_bias(c: Comparisons, pairs: PairPoints, rule: Disagreement) -> _Measure:
     ranks = peer_ranks(c, rule)
     return _Measure(
         (ranks.own - ranks.peers)[:, :, None],
@@ -124,7 +124,7 @@ def _rank_bias(c: Comparisons, pairs: PairPoints, rule: Rule) -> _Measure:
     )
 
 
-def _third_party(c: Comparisons, pairs: PairPoints, rule: Rule) -> _Measure:
+def _third_party(c: Comparisons, pairs: PairPoints, rule: Disagreement) -> _Measure:
     return _Measure(
         pairs.own - pairs.third_party(),
         pairs.asked.astype(np.float64),
@@ -134,7 +134,7 @@ def _third_party(c: Comparisons, pairs: PairPoints, rule: Rule) -> _Measure:
     )
 
 
-_MEASURES: tuple[Callable[[Comparisons, PairPoints, Rule], _Measure], ...] = (
+_MEASURES: tuple[Callable[[Comparisons, PairPoints, Disagreement], _Measure], ...] = (
     _win_rate,
     _rank_bias,
     _third_party,

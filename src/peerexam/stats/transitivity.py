@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from peerexam.errors import StatisticsError
-from peerexam.stats.both_orders import Rule, fold_orders
+from peerexam.stats.both_orders import fold_orders
+from peerexam.stats.orders import Disagreement
 from peerexam.stats.tables import Comparisons, Floats, Positions
 
 
@@ -37,7 +38,7 @@ class Contradictions:
     of: int
 
 
-def circular_triads(c: Comparisons, *, rule: Rule = "tie") -> list[Triads]:
+def circular_triads(c: Comparisons, *, rule: Disagreement = "tie") -> list[Triads]:
     """Count each judge's circular triads over the questions' tournaments of direct verdicts.
 
     Both orders are folded first, so a circle that only the places made shows as ties. A triple
@@ -60,7 +61,7 @@ def _closed_walks(adjacency: Floats) -> float:
 
 
 def order_contradictions(
-    c: Comparisons, positions: Positions, *, rule: Rule = "tie"
+    c: Comparisons, positions: Positions, *, rule: Disagreement = "tie"
 ) -> list[Contradictions]:
     """Count each judge's direct verdicts a > b whose ranking puts b above a.
 
