@@ -52,12 +52,12 @@ def write_records(run: RunFolder, agents: tuple[str, ...], texts: Texts, count: 
     asked = list(questions(texts, count))
     with run.writer("questions") as writer:
         for question in asked:
-            writer.write(question)
+            writer.emit(question)
     with run.writer("answers") as answers, run.writer("marks") as marks:
         for question in asked[:count]:
             for place, agent in enumerate(agents):
                 refused = question.id == "q001" and place == 2
-                answers.write(
+                answers.emit(
                     Answer(
                         question.id,
                         agent,
@@ -68,13 +68,13 @@ def write_records(run: RunFolder, agents: tuple[str, ...], texts: Texts, count: 
                 )
                 for judge in JUDGES:
                     if judge != agent:
-                        marks.write(mark_of(question, agent, judge, texts))
+                        marks.emit(mark_of(question, agent, judge, texts))
     with run.writer("verdicts") as verdicts, run.writer("rankings") as rankings:
         for question in asked[:count]:
             for first, second in permutations(agents[:3], 2):
                 judge = next(name for name in agents[:3] if name not in (first, second))
-                verdicts.write(Verdict(question.id, judge, first, second, "first"))
-            verdicts.write(
+                verdicts.emit(Verdict(question.id, judge, first, second, "first"))
+            verdicts.emit(
                 Verdict(
                     question.id,
                     "cedar",
@@ -86,7 +86,7 @@ def write_records(run: RunFolder, agents: tuple[str, ...], texts: Texts, count: 
                     texts.get("reply", "I like both very much."),
                 )
             )
-            rankings.write(Ranking(question.id, "cedar", ((agents[0], agents[1]), (agents[3],))))
+            rankings.emit(Ranking(question.id, "cedar", ((agents[0], agents[1]), (agents[3],))))
 
 
 def mark_of(question: Question, agent: str, judge: str, texts: Texts) -> Mark:
@@ -128,7 +128,7 @@ def judge(agent: str, fit: bool, by: str, bias: float) -> dict[str, Any]:
         "agent": agent, "by": by, "fit": fit,
         "why_unfit": [] if fit else ["swap consistency 0.19 is under 0.5"], **measures,
         "intervals": {
-            name: {"low": round(value - 0.05, 6), "high": round(value + 0.05, 6), "n": 72}
+            name: {"low": round(max(value - 0.05, 0), 6), "high": round(value + 0.05, 6), "n": 72}
             for name, value in measures.items()
         },
         "self_preference": {

@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from peerexam.report.numbers import decimal
+
 WIDTH = 220
 """Of a drawing, in SVG units."""
 
@@ -37,10 +39,15 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """A linear scale from `low` to `high` over `WIDTH` units."""
+    """A linear scale from `low` to `high` over `WIDTH` units.
+
+    Attributes:
+        factor: Labels show values times this: 100 for shares that stand there in per cent.
+    """
 
     low: float
     high: float
+    factor: float = 1.0
 
     def x(self, value: float) -> float:
         """Where a value lies; values off the scale lie at its edge."""
@@ -59,16 +66,18 @@ class Axis:
         """Both ends and the middle, or both ends and zero where zero lies between them."""
         middle = 0.0 if self.low < 0 < self.high else (self.low + self.high) / 2
         return tuple(
-            Tick(self.x(value), f"{value:.2f}".rstrip("0").rstrip(".").replace("-", "−") or "0")
-            for value in (self.low, middle, self.high)
+            Tick(self.x(value), self._label(value)) for value in (self.low, middle, self.high)
         )
+
+    def _label(self, value: float) -> str:
+        return decimal(round(value * self.factor, 2), 2).rstrip("0").rstrip(".")
 
 
 def axis_over(values: Iterable[float | None], step: float = 0.1) -> Axis:
     """An axis that holds all values, its ends on whole steps.
 
     >>> axis_over([0.34, 0.71, None])
-    Axis(low=0.3, high=0.8)
+    Axis(low=0.3, high=0.8, factor=1.0)
     """
     present = [value for value in values if value is not None]
     if not present:
@@ -80,8 +89,8 @@ def axis_over(values: Iterable[float | None], step: float = 0.1) -> Axis:
     return Axis(round(low, 6), round(high, 6))
 
 
-def axis_about_zero(values: Iterable[float | None], step: float = 0.1) -> Axis:
+def axis_about_zero(values: Iterable[float | None], step: float = 0.1, factor: float = 1.0) -> Axis:
     """A symmetric axis about zero: for differences, where the sign is the message."""
     reach = max((abs(value) for value in values if value is not None), default=step)
     high = round(max(math.ceil(round(reach / step, 6)), 1) * step, 6)
-    return Axis(-high, high)
+    return Axis(-high, high, factor)

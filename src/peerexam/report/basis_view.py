@@ -13,7 +13,7 @@ from peerexam.report.numbers import percent, span
 STATES = ("ok", "unparsed", "refused", "filtered", "truncated", "empty", "error")
 KINDS = ("questions", "answers", "marks", "verdicts", "rankings")
 
-DEPTH_AXIS = Axis(0.0, 1.0)
+DEPTH_AXIS = Axis(0.0, 1.0, 100.0)
 
 
 @dataclass(frozen=True, slots=True)

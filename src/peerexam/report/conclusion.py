@@ -11,6 +11,14 @@ from peerexam.report.numbers import counted, listed
 Standings = Mapping[str, Json]
 """`standings.json` as it was read; `docs/standings-format.md` has its keys."""
 
+METHODS = {
+    "borda": "Borda",
+    "copeland": "Copeland",
+    "schulze": "Schulze",
+    "bradley_terry": "Bradley–Terry",
+}
+"""The voting rules with their names as people write them."""
+
 
 def tiers(standings: Standings) -> list[list[str]]:
     """Agents that the intervals do not tell apart, together; best tier first."""
@@ -67,10 +75,10 @@ def basis(standings: Standings) -> str:
     questions = max((row["questions"] for row in standings.get("standings", [])), default=0)
     confidence = voting.get("confidence")
     level = "" if confidence is None else f", {100 * confidence:g} % intervals"
-    method = str(voting.get("method", "voting")).replace("_", "–")
+    method = METHODS.get(voting.get("method", ""), "voting")
     who = listed(judges) if len(judges) <= 4 else f"{len(judges)} judges"
     return (
-        f"By the votes of {who} on {counted(questions, 'question')} ({method}{level}). It says "
+        f"By the votes of {who} on {counted(questions, 'question')} ({method}{level}). This says "
         "what these judges prefer, not what is true."
     )
 
@@ -83,15 +91,14 @@ def _likelihood_note(standings: Standings) -> list[str]:
     names = _judges(standings, "likelihood")
     if not names:
         return []
-    verb = "judges" if len(names) == 1 else "judge"
     return [
-        f"{listed(names)} {verb} by likelihood: how much likelier the answer's text becomes once "
-        "the question is known. They can say whether an answer belongs to its question. They see "
-        "no first place, so first-place preference and swap consistency hold for them by "
-        "construction and are no merit. They cannot check a fact that their own weights do not "
-        "hold, they give no reasons, and a full mark is only a threshold on that gain. They may "
-        "find likely what they, or a near relation, would have written: read their "
-        "self-preference before their votes."
+        f"Judges by likelihood ({listed(names)}) were asked for no opinion: they measure how much "
+        "likelier the text of an answer becomes once the question is known. They can say whether "
+        "an answer belongs to its question. They see no first place, so their swap consistency "
+        "and first-place preference are what they are by construction and no merit. They cannot "
+        "check a fact that their own weights do not hold, they give no reasons, and their full "
+        "mark is a threshold on that gain. They may find likely what they, or a near relation, "
+        "would have written: read their self-preference before their votes."
     ]
 
 

@@ -22,6 +22,9 @@ from peerexam.report.numbers import (
 ESTIMATES = ("win_rate", "third_party", "rank_bias")
 """Of self-preference, in the order in which they are shown."""
 
+_FAVOUR = {"self": "in its own favour", "other": "against itself", "none": "not told from 0"}
+_HOME = {"self": "better at home", "other": "worse at home", "none": "not told from 0"}
+
 Number = Callable[[float | None], str]
 
 
@@ -155,29 +158,32 @@ def self_preference_axes(standings: Standings) -> tuple[Axis, Axis]:
     """The scales of the two win-rate estimates and of the rank difference."""
     found = [judge.get("self_preference") or {} for judge in standings.get("judges", [])]
 
-    def reach(keys: tuple[str, ...], step: float) -> Axis:
+    def reach(keys: tuple[str, ...], step: float, factor: float) -> Axis:
         estimates = [preference.get(key) or {} for preference in found for key in keys]
         return axis_about_zero(
-            (estimate.get(end) for estimate in estimates for end in ("value", "low", "high")), step
+            (estimate.get(end) for estimate in estimates for end in ("value", "low", "high")),
+            step,
+            factor,
         )
 
-    return reach(("win_rate", "third_party"), 0.1), reach(("rank_bias",), 0.5)
+    return reach(("win_rate", "third_party"), 0.1, 100.0), reach(("rank_bias",), 0.5, 1.0)
 
 
 def home_axis(standings: Standings) -> Axis:
     """The scale of the home advantages."""
-    return axis_about_zero(
+    ends = [
         row.get(end)
         for row in standings.get("home_advantage") or []
         for end in ("value", "low", "high")
-    )
+    ]
+    return axis_about_zero(ends, factor=100.0)
 
 
 def home_rows(standings: Standings) -> list[HomeRow]:
     """Every author's home advantage."""
     axis, alpha = home_axis(standings), _alpha(standings)
     return [
-        HomeRow(row["agent"], _effect(row, axis, as_points=True, alpha=alpha))
+        HomeRow(row["agent"], _effect(row, axis, as_points=True, alpha=alpha, words=_HOME))
         for row in standings.get("home_advantage") or []
     ]
 
@@ -187,7 +193,14 @@ def _alpha(standings: Standings) -> float:
     return 0.05 if confidence is None else round(1 - confidence, 6)
 
 
-def _effect(estimate: Mapping[str, Json], axis: Axis, *, as_points: bool, alpha: float) -> Effect:
+def _effect(
+    estimate: Mapping[str, Json],
+    axis: Axis,
+    *,
+    as_points: bool,
+    alpha: float,
+    words: Mapping[str, str] = _FAVOUR,
+) -> Effect:
     number: Number = points if as_points else signed
     value, low, high = (estimate.get(key) for key in ("value", "low", "high"))
     leaning = _leaning(estimate, alpha, upwards="self" if as_points else "other")
@@ -199,7 +212,7 @@ def _effect(estimate: Mapping[str, Json], axis: Axis, *, as_points: bool, alpha:
         n=str(estimate.get("n") or 0),
         left_out=str(estimate.get("left_out") or 0),
         bar=axis.bar(value, low, high),
-        reading=_reading(estimate, leaning),
+        reading=_reading(estimate, words[leaning]),
         leaning=leaning,
     )
 
@@ -216,12 +229,10 @@ def _leaning(estimate: Mapping[str, Json], alpha: float, upwards: str) -> str:
     return upwards if low > 0 else downwards
 
 
-def _reading(estimate: Mapping[str, Json], leaning: str) -> str:
+def _reading(estimate: Mapping[str, Json], words: str) -> str:
     if estimate.get("value") is None:
         return estimate.get("reason") or "no estimate"
-    return {"self": "in its own favour", "other": "against itself", "none": "not told from 0"}[
-        leaning
-    ]
+    return words
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,8 @@ from dataclasses import dataclass
 
 from peerexam.calls import Json
 from peerexam.report.axis import Axis, Bar, axis_over
-from peerexam.report.conclusion import Standings
+from peerexam.report.conclusion import METHODS, Standings
 from peerexam.report.numbers import decimal, percent, rank_interval, span
-
-METHODS = ("borda", "copeland", "schulze", "bradley_terry")
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +116,7 @@ def method_rows(standings: Standings) -> tuple[list[str], list[MethodRow]]:
         MethodRow(row["agent"], tuple(ranks[name].get(row["agent"], "–") for name in used))
         for row in standings.get("standings", [])
     ]
-    return [name.replace("_", "–").capitalize() for name in used], rows
+    return [METHODS[name] for name in used], rows
 
 
 def win_matrix(title: str, agents: Sequence[str], tables: Mapping[str, Json], kind: str) -> Matrix:
