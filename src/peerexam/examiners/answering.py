@@ -1,0 +1,114 @@
+"""Answering questions, each seen alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, Protocol, runtime_checkable
+
+from peerexam.agents.base import Agent
+from peerexam.calls import Completion, Request, Sampling
+from peerexam.errors import CallError
+from peerexam.examiners.prompts import PromptLibrary
+from peerexam.examiners.thinking import without_thinking
+from peerexam.records import Answer, Question
+
+CUT = "cut at the length limit"
+"""The reason of an answer that was cut and is judged as it stands."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnsweringOptions:
+    """How examinees are asked (examiner paper, appendix C.2: 200 tokens, temperature 0).
+
+    Attributes:
+        max_tokens: Of one answer.
+        temperature: Of the call.
+        truncated: What becomes of an answer that was cut at the length limit: `judge` takes it as
+            it stands (state `ok`, with a reason), `fail` records it as `truncated`.
+    """
+
+    max_tokens: int = 200
+    temperature: float = 0.0
+    truncated: Literal["judge", "fail"] = "judge"
+
+
+class ModelExaminee:
+    """An examinee that is a model.
+
+    Args:
+        agent: The model.
+        prompts: Its words: the question alone for a chat model, the paper's five examples before
+            it for one that only goes on with a text.
+        options: How it is asked.
+    """
+
+    def __init__(
+        self, agent: Agent, prompts: PromptLibrary, options: AnsweringOptions | None = None
+    ) -> None:
+        self.agent = agent
+        self.prompts = prompts
+        self.options = options or AnsweringOptions()
+
+    @property
+    def name(self) -> str:
+        """The agent's name."""
+        return self.agent.name
+
+    async def answer(self, question: Question) -> Answer:
+        """Answer one question; a follow-up too is asked without what went before it.
+
+        Raises:
+            BudgetReachedError: The budget stops the call.
+            SetupError: The prompt cannot be filled in.
+        """
+        recorded = _recorded_answers(self.agent)
+        chat = "chat" in self.agent.features
+        rendered = self.prompts.render("answer", chat, question=question.text)
+        sampling = Sampling(
+            temperature=self.options.temperature,
+            max_tokens=self.options.max_tokens,
+            stop=rendered.stop,
+        )
+        try:
+            if recorded is not None:
+                completion = recorded.answer_for(question.id, question.text)
+            else:
+                completion = await self.agent.complete(Request(rendered.messages, sampling))
+        except CallError as error:
+            reason = f"{type(error).__name__}: {error}"
+            return Answer(question.id, self.name, "", "error", reason, rendered.prompt_hash)
+        return self._recorded(question, completion, chat, rendered.prompt_hash)
+
+    def _recorded(
+        self, question: Question, completion: Completion, chat: bool, prompt: str
+    ) -> Answer:
+        state, reason = completion.state, None
+        text = without_thinking(completion.text)
+        if text is None:
+            text, reason = "", "the reply ends inside its thinking section"
+            state = "truncated" if state == "truncated" else "empty"
+        elif text != completion.text or not chat:
+            text = text.strip()
+        if state == "truncated":
+            reason = reason or CUT
+            state = "ok" if text.strip() and self.options.truncated == "judge" else "truncated"
+        elif state == "ok" and not text.strip():
+            state = "empty"
+        if state not in ("ok", "truncated"):
+            reason = reason or completion.finish_reason
+        return Answer(question.id, self.name, text, state, reason, prompt, completion.call or None)
+
+
+@runtime_checkable
+class _Recorded(Protocol):
+    def answer_for(self, question_id: str | None, text: str | None) -> Completion: ...
+
+
+def _recorded_answers(agent: Agent) -> _Recorded | None:
+    """The agent, or one that it wraps, that looks answers up by question id."""
+    inner: object = agent
+    while inner is not None:
+        if isinstance(inner, _Recorded):
+            return inner
+        inner = getattr(inner, "inner", None)
+    return None

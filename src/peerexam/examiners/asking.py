@@ -1,0 +1,119 @@
+"""Asking a judge until its reply can be read, a bounded number of times."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from peerexam.agents.base import Agent
+from peerexam.calls import Completion, Message, Request, Sampling, State
+from peerexam.errors import CallError
+from peerexam.examiners.parsing import Unreadable
+from peerexam.examiners.prompts import PromptLibrary, Rendered
+from peerexam.examiners.thinking import without_thinking
+
+T = TypeVar("T")
+
+_FINAL: tuple[State, ...] = ("refused", "filtered", "error")
+_LONGEST_QUOTE = 4000
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome(Generic[T]):
+    """What came of asking.
+
+    Attributes:
+        value: What was read; None where `state` is not `ok`.
+        reason: Why there is no value.
+        reply: The last reply, where it could not be read.
+        call: Ledger key of the last call.
+    """
+
+    value: T | None
+    state: State = "ok"
+    reason: str | None = None
+    reply: str | None = None
+    call: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Asker:
+    """Asks, reads, and asks again with word of what could not be read.
+
+    Attributes:
+        agent: Who is asked.
+        prompts: Where the words of the second asking come from.
+        sampling: For every call.
+        reasks: How often it is asked again at most.
+    """
+
+    agent: Agent
+    prompts: PromptLibrary
+    sampling: Sampling
+    reasks: int = 1
+
+    async def ask(
+        self,
+        rendered: Rendered,
+        read: Callable[[str], T | Unreadable],
+        reask: str,
+        fields: Mapping[str, Any],
+    ) -> Outcome[T]:
+        """Ask for something that can be read.
+
+        Args:
+            rendered: The prompt.
+            read: The reader of its replies; it does not raise.
+            reask: Name of the prompt that asks again; its fields are `fields` and `problem`.
+            fields: For `reask`.
+        """
+        messages = rendered.messages
+        outcome: Outcome[T] = Outcome(None, "unparsed", "never asked")
+        for attempt in range(self.reasks + 1):
+            try:
+                completion = await self.agent.complete(
+                    Request(messages, self.sampling, draw=attempt)
+                )
+            except CallError as error:
+                return Outcome(None, "error", f"{type(error).__name__}: {error}")
+            outcome = _outcome(completion, read)
+            if outcome.state == "ok" or outcome.state in _FINAL:
+                return outcome
+            if attempt < self.reasks:
+                messages = self._again(messages, completion.text, outcome.reason, reask, fields)
+        return outcome
+
+    def _again(
+        self,
+        messages: tuple[Message, ...],
+        reply: str,
+        problem: str | None,
+        reask: str,
+        fields: Mapping[str, Any],
+    ) -> tuple[Message, ...]:
+        chat = "chat" in self.agent.features
+        words = self.prompts.render(reask, chat, problem=problem, **fields).text
+        quote = (without_thinking(reply) or "").strip()[:_LONGEST_QUOTE]
+        last = messages[-1]
+        if not chat:
+            return (*messages[:-1], Message("user", last.content + quote + words))
+        if not quote:
+            # Many endpoints refuse an empty turn, so the two turns of the user become one.
+            return (*messages[:-1], Message("user", f"{last.content}\n\n{words}"))
+        return (*messages, Message("assistant", quote), Message("user", words))
+
+
+def _outcome(completion: Completion, read: Callable[[str], T | Unreadable]) -> Outcome[T]:
+    call = completion.call or None
+    if completion.state != "ok":
+        reason = {
+            "truncated": "the reply was cut at the length limit",
+            "empty": "the reply is empty",
+        }.get(completion.state, completion.finish_reason or f"the reply is {completion.state}")
+        return Outcome(None, completion.state, reason, completion.text or None, call)
+    value = read(completion.text)
+    if isinstance(value, Unreadable):
+        state: State = "unparsed" if completion.text.strip() else "empty"
+        return Outcome(None, state, value.reason, completion.text, call)
+    return Outcome(value, call=call)

@@ -1,0 +1,53 @@
+"""Forms that hold a judge's reply to what its reader reads, for agents that can be held.
+
+A grammar is preferred where both are possible: it yields the very lines that the prompt asks for.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+
+from peerexam.agents.base import Feature
+from peerexam.calls import Form, Json, canonical_json
+from peerexam.examiners.rubric import OVERALL, Rubric
+
+
+def marks_form(rubric: Rubric, features: Iterable[Feature]) -> Form | None:
+    """The form of a reply with scores, or None where the agent cannot be held to one."""
+    scales = {**rubric.scales, OVERALL: rubric.overall}
+    choices = {name: range(low, high + 1) for name, (low, high) in scales.items()}
+    if "grammar" in features:
+        lines = ' "\\n" '.join(
+            f"{json.dumps(f'{name}: ')} ({' | '.join(json.dumps(str(n)) for n in numbers)})"
+            for name, numbers in choices.items()
+        )
+        return Form("grammar", f"root ::= {lines}")
+    if "json_schema" in features:
+        fields: dict[str, Json] = {
+            name: {"type": "integer", "enum": list(numbers)} for name, numbers in choices.items()
+        }
+        return _schema(fields)
+    return None
+
+
+def verdict_form(ties: bool, features: Iterable[Feature]) -> Form | None:
+    """The form of a reply with a verdict, or None where the agent cannot be held to one."""
+    choices = ["Response 1", "Response 2", *(["Tie"] if ties else [])]
+    if "grammar" in features:
+        return Form(
+            "grammar", f'root ::= "Verdict: " ({" | ".join(json.dumps(one) for one in choices)})'
+        )
+    if "json_schema" in features:
+        return _schema({"verdict": {"type": "string", "enum": choices}})
+    return None
+
+
+def _schema(fields: dict[str, Json]) -> Form:
+    schema = {
+        "type": "object",
+        "properties": fields,
+        "required": list(fields),
+        "additionalProperties": False,
+    }
+    return Form("json_schema", canonical_json(schema))

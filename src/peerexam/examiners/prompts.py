@@ -1,0 +1,140 @@
+"""The words of the roles: template files, one a prompt, any of which a user may replace."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from peerexam.calls import Message, canonical_json
+from peerexam.errors import SetupError
+from peerexam.examiners.rubric import Rubric
+
+if TYPE_CHECKING:
+    from jinja2.sandbox import SandboxedEnvironment
+
+COMPLETION = ".completion"
+"""Ends the name of a prompt for agents that only go on with a text."""
+
+_SUFFIX = ".j2"
+_HASH_DIGITS = 16
+# Where a text that goes on would begin with the next example.
+_STOPS: Mapping[str, tuple[str, ...]] = {
+    "answer.completion": ("\n",),
+    "follow_up.completion": ("\n",),
+    "questions_breadth.completion": ("\n\n",),
+    "questions_peer.completion": ("\n\n",),
+    "mark.completion": ("\n\n",),
+    "reask_mark.completion": ("\n\n",),
+    "compare.completion": ("\n\n",),
+    "reask_compare.completion": ("\n\n",),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """A prompt, ready to be sent.
+
+    Attributes:
+        messages: One user message.
+        prompt_hash: 16 hexadecimal digits: of the template's text, of the rubric, and of the
+            switches given to it, but not of what is asked with it.
+        stop: Strings before which the reply should end.
+    """
+
+    messages: tuple[Message, ...]
+    prompt_hash: str
+    stop: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The message's text."""
+        return self.messages[0].content
+
+
+class PromptLibrary:
+    """All prompts by name, the user's own in place of ours.
+
+    Args:
+        overrides: Prompt name to the file that replaces it.
+
+    Raises:
+        SetupError: A name is not known, or a file cannot be read.
+    """
+
+    def __init__(self, overrides: Mapping[str, Path] | None = None) -> None:
+        self._texts = _shipped()
+        for name, path in (overrides or {}).items():
+            if name not in self._texts:
+                raise SetupError(
+                    f"there is no prompt '{name}'; prompts are {', '.join(sorted(self._texts))}"
+                )
+            try:
+                self._texts[name] = path.read_text(encoding="utf-8")
+            except (OSError, UnicodeDecodeError) as error:
+                raise SetupError(f"prompt '{name}': {path} cannot be read: {error}") from error
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of all prompts, sorted."""
+        return tuple(sorted(self._texts))
+
+    def render(self, name: str, chat: bool, **fields: Any) -> Rendered:
+        """Fill in a prompt.
+
+        Args:
+            name: Its name, without `.completion`.
+            chat: Whether the agent follows instructions; otherwise the completion prompt is taken.
+            fields: What the template asks for; what it does not name is ignored.
+
+        Raises:
+            SetupError: The prompt is not known, or its template cannot be filled in.
+        """
+        import jinja2
+
+        full = name if chat else name + COMPLETION
+        if full not in self._texts:
+            raise SetupError(f"there is no prompt '{full}'; prompts are {', '.join(self.names)}")
+        try:
+            text = self._environment.get_template(full).render(**fields)
+            # A text to be continued ends where the template ends, to the very character.
+            text = text.strip() if chat else text
+        except jinja2.TemplateSyntaxError as error:
+            raise SetupError(f"prompt '{full}', line {error.lineno}: {error.message}") from error
+        except jinja2.TemplateError as error:
+            raise SetupError(f"prompt '{full}' cannot be filled in: {error.message}") from error
+        digest = self._digest(full, fields)
+        return Rendered((Message("user", text),), digest, _STOPS.get(full, ()))
+
+    def _digest(self, name: str, fields: Mapping[str, Any]) -> str:
+        settings: dict[str, Any] = {k: v for k, v in fields.items() if isinstance(v, bool)}
+        settings |= {k: v.to_json() for k, v in fields.items() if isinstance(v, Rubric)}
+        body = canonical_json([self._texts[name], settings]).encode("utf-8", "surrogatepass")
+        return hashlib.sha256(body).hexdigest()[:_HASH_DIGITS]
+
+    @cached_property
+    def _environment(self) -> SandboxedEnvironment:
+        from jinja2 import DictLoader, StrictUndefined
+        from jinja2.sandbox import SandboxedEnvironment
+
+        # Prompts are plain text for a model, so nothing is escaped for HTML.
+        return SandboxedEnvironment(
+            loader=DictLoader(self._texts),
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            autoescape=False,
+        )
+
+
+def _shipped() -> dict[str, str]:
+    folder = resources.files("peerexam.examiners") / "templates"
+    return {
+        entry.name.removesuffix(_SUFFIX): entry.read_text(encoding="utf-8")
+        for entry in folder.iterdir()
+        if entry.name.endswith(_SUFFIX)
+    }

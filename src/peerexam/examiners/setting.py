@@ -1,0 +1,300 @@
+"""Setting questions: an exam paper for a domain, and follow-up questions to an answer."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from peerexam.agents.base import Agent
+from peerexam.calls import Completion, Request, Sampling
+from peerexam.errors import CallError
+from peerexam.examiners.base import FollowUp, Paper, Style
+from peerexam.examiners.duplicates import near_duplicate
+from peerexam.examiners.fence import fence_for
+from peerexam.examiners.identifiers import follow_up_id, question_id
+from peerexam.examiners.parsing import Unreadable
+from peerexam.examiners.prompts import PromptLibrary, Rendered
+from peerexam.examiners.reading_questions import read_follow_up, read_questions
+from peerexam.records import Answer, Domain, Group, Question
+
+_GROUPS: tuple[Group, ...] = ("concise", "complex", "compound", "hard")
+_OPEN_ITEM = re.compile(r"(?:\A|\n)([0-9]+[.)])[ \t]*\Z")
+_UNUSABLE = ("refused", "filtered", "empty")
+
+
+@dataclass(frozen=True, slots=True)
+class SettingOptions:
+    """How questions are asked for.
+
+    Attributes:
+        attempts: Most calls for one paper, the first included.
+        near_duplicate: Similarity from which a question counts as a repetition.
+        max_tokens: Of one reply with questions.
+        temperature: Of the first call, and of the call for a follow-up.
+        retry_temperature: Of the calls for what is missing.
+        follow_up_max_tokens: Of one reply with a follow-up.
+        seed: The exam's; it keys the fences round the text of others.
+    """
+
+    attempts: int = 4
+    near_duplicate: float = 0.8
+    max_tokens: int = 1024
+    temperature: float = 0.0
+    retry_temperature: float = 0.7
+    follow_up_max_tokens: int = 200
+    seed: int = 0
+
+
+def groups_for(n: int, style: Style) -> tuple[Group, ...]:
+    """The kind of each of n questions, in order.
+
+    For breadth the paper's 10 are three concise, four complex and three compound questions
+    (appendix B.1); other numbers get three tenths, rounded, of the first and the last kind, and at
+    least one concise question. For peer examination all are hard (B.3).
+
+    >>> groups_for(5, "breadth")
+    ('concise', 'concise', 'complex', 'compound', 'compound')
+    """
+    if style == "peer":
+        return tuple(_repeated("hard", n))
+    outer = (3 * n + 5) // 10
+    concise = max(outer, min(n, 1))
+    middle = n - concise - outer
+    return (
+        *_repeated("concise", concise),
+        *_repeated("complex", middle),
+        *_repeated("compound", outer),
+    )
+
+
+def _repeated(group: Group, times: int) -> list[Group]:
+    return [group] * times
+
+
+@dataclass(slots=True)
+class _Draft:
+    """A paper in the making."""
+
+    wanted: tuple[Group, ...]
+    found: list[tuple[Group, str, Completion, str]] = field(default_factory=list)
+    reasons: list[str] = field(default_factory=list)
+
+    @property
+    def texts(self) -> list[str]:
+        return [text for _, text, _, _ in self.found]
+
+    def missing(self) -> tuple[Group, ...]:
+        left = list(self.wanted)
+        for group, *_ in self.found:
+            left.remove(group)
+        return tuple(left)
+
+    def in_order(self) -> list[tuple[Group, str, Completion, str]]:
+        return sorted(self.found, key=lambda one: _GROUPS.index(one[0]))
+
+
+class ModelExaminer:
+    """An examiner that is a model.
+
+    Args:
+        agent: The model.
+        prompts: Its words.
+        options: How it is asked.
+    """
+
+    def __init__(
+        self, agent: Agent, prompts: PromptLibrary, options: SettingOptions | None = None
+    ) -> None:
+        self.agent = agent
+        self.prompts = prompts
+        self.options = options or SettingOptions()
+
+    @property
+    def name(self) -> str:
+        """The agent's name."""
+        return self.agent.name
+
+    @property
+    def _chat(self) -> bool:
+        return "chat" in self.agent.features
+
+    async def questions(self, domain: Domain, n: int, style: Style) -> Paper:
+        """Set n questions; what is missing, repeated or no question is asked for again.
+
+        Raises:
+            BudgetReachedError: The budget stops the next call.
+            SetupError: A prompt cannot be filled in.
+        """
+        draft = _Draft(groups_for(n, style))
+        for attempt in range(self.options.attempts):
+            missing = draft.missing()
+            if not missing:
+                break
+            rendered = self._prompt(domain, missing, style, draft.texts)
+            try:
+                completion = await self.agent.complete(self._request(rendered, attempt))
+            except CallError as error:
+                # The agent's own retries are behind it, so asking again would fail again.
+                draft.reasons.append(f"attempt {attempt + 1}: {type(error).__name__}: {error}")
+                break
+            self._take(draft, missing, rendered, completion, attempt)
+        return self._paper(domain, draft)
+
+    def _prompt(
+        self, domain: Domain, missing: Sequence[Group], style: Style, already: list[str]
+    ) -> Rendered:
+        return self.prompts.render(
+            f"questions_{style}",
+            self._chat,
+            domain=" ".join(domain.name.split()),
+            n=len(missing),
+            concise=missing.count("concise"),
+            complex=missing.count("complex"),
+            compound=missing.count("compound"),
+            already=already,
+        )
+
+    def _request(self, rendered: Rendered, attempt: int) -> Request:
+        options = self.options
+        temperature = options.retry_temperature if attempt else options.temperature
+        sampling = Sampling(
+            temperature=temperature, max_tokens=options.max_tokens, stop=rendered.stop
+        )
+        return Request(rendered.messages, sampling, draw=attempt)
+
+    def _take(
+        self,
+        draft: _Draft,
+        missing: Sequence[Group],
+        rendered: Rendered,
+        completion: Completion,
+        attempt: int,
+    ) -> None:
+        read = _questions_in(rendered, completion)
+        if isinstance(read, Unreadable):
+            draft.reasons.append(f"attempt {attempt + 1}: {read.reason}")
+            return
+        repeated = 0
+        # The place in the reply says the kind, also where a question before it falls out.
+        for group, text in zip(missing, read, strict=False):
+            if near_duplicate(text, draft.texts, self.options.near_duplicate) is not None:
+                repeated += 1
+                continue
+            draft.found.append((group, text, completion, rendered.prompt_hash))
+        if repeated or len(read) < len(missing):
+            draft.reasons.append(
+                f"attempt {attempt + 1}: {min(len(read), len(missing))} of {len(missing)} "
+                f"questions, {repeated} of them repeated"
+            )
+
+    def _paper(self, domain: Domain, draft: _Draft) -> Paper:
+        questions = tuple(
+            Question(
+                id=question_id(self.name, domain, number),
+                text=text,
+                domain=domain.name,
+                domain_path=domain.path,
+                author=self.name,
+                group=group,
+                prompt=prompt,
+                call=completion.call or None,
+            )
+            for number, (group, text, completion, prompt) in enumerate(draft.in_order(), start=1)
+        )
+        complete = len(questions) == len(draft.wanted)
+        return Paper(questions, len(draft.wanted), () if complete else tuple(draft.reasons))
+
+    async def follow_up(self, question: Question, answer: Answer) -> FollowUp:
+        """Ask deeper, going on from an answer (examiner paper, §3.1 and B.2).
+
+        The new question is for the answer's examinee alone, one round on, and is asked without
+        what went before it.
+
+        Raises:
+            BudgetReachedError: The budget stops the call.
+            SetupError: The prompt cannot be filled in.
+        """
+        rendered = self._follow_up_prompt(question, answer)
+        options = self.options
+        sampling = Sampling(
+            temperature=options.temperature,
+            max_tokens=options.follow_up_max_tokens,
+            stop=rendered.stop,
+        )
+        try:
+            completion = await self.agent.complete(Request(rendered.messages, sampling))
+        except CallError as error:
+            return FollowUp(None, f"{type(error).__name__}: {error}")
+        if completion.state != "ok" and completion.state != "truncated":
+            return FollowUp(None, f"the reply is {completion.state}")
+        text = read_follow_up(_continued(rendered, completion.text, "follow question:"))
+        if isinstance(text, Unreadable):
+            return FollowUp(None, text.reason)
+        if completion.state == "truncated" and not _is_whole(text):
+            return FollowUp(None, "the reply is cut at the length limit")
+        if near_duplicate(text, [question.text], options.near_duplicate) is not None:
+            return FollowUp(None, "the follow-up repeats the question it follows")
+        return FollowUp(self._next_round(question, answer, text, rendered, completion))
+
+    def _follow_up_prompt(self, question: Question, answer: Answer) -> Rendered:
+        fence = fence_for(self.options.seed, question.text, [question.text, answer.text])
+        if self._chat:
+            asked = fence.around("Question", question.text)
+            answered = fence.around("Answer", answer.text)
+        else:
+            # A text to be continued has its shape from its examples: one line each.
+            asked = f"Question: {' '.join(fence.neutralised(question.text).split())}"
+            answered = f"Answer: {' '.join(fence.neutralised(answer.text).split())}"
+        return self.prompts.render(
+            "follow_up",
+            self._chat,
+            domain=" ".join(question.domain.split()),
+            question=asked,
+            answer=answered,
+            key=fence.key,
+        )
+
+    def _next_round(
+        self,
+        parent: Question,
+        answer: Answer,
+        text: str,
+        rendered: Rendered,
+        completion: Completion,
+    ) -> Question:
+        return Question(
+            id=follow_up_id(parent, self.name, answer.examinee),
+            text=text,
+            domain=parent.domain,
+            domain_path=parent.domain_path,
+            author=self.name,
+            group=parent.group,
+            round=parent.round + 1,
+            parent_id=parent.id,
+            examinee=answer.examinee,
+            prompt=rendered.prompt_hash,
+            call=completion.call or None,
+        )
+
+
+def _is_whole(text: str) -> bool:
+    return text.endswith(("?", "？", "؟", ".", "。"))
+
+
+def _continued(rendered: Rendered, reply: str, opening: str) -> str:
+    """The reply with the opening that the prompt already wrote for it."""
+    return f"{opening}{reply}" if rendered.text.endswith(opening) else reply
+
+
+def _questions_in(rendered: Rendered, completion: Completion) -> tuple[str, ...] | Unreadable:
+    if completion.state in _UNUSABLE:
+        return Unreadable(f"the reply is {completion.state}")
+    reply = completion.text
+    opened = _OPEN_ITEM.search(rendered.text)
+    if opened:
+        reply = f"{opened.group(1)}{reply}" if reply[:1].isspace() else f"{opened.group(1)} {reply}"
+    read = read_questions(reply)
+    if isinstance(read, Unreadable) or completion.state != "truncated" or _is_whole(read[-1]):
+        return read
+    return read[:-1] or Unreadable("the reply is cut at the length limit")
