@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 
 from peerexam.calls import Json
@@ -20,12 +21,37 @@ METHODS = {
 """The voting rules with their names as people write them."""
 
 
-def tiers(standings: Standings) -> list[list[str]]:
-    """Agents that the intervals do not tell apart, together; best tier first."""
+@dataclass(frozen=True, slots=True)
+class Tier:
+    """Agents that share a tier.
+
+    Attributes:
+        agents: By rank.
+        is_level: Whether no two of them are told apart. In a longer chain A may well be told apart
+            from C though neither is from B; their possible ranks then differ.
+    """
+
+    agents: tuple[str, ...]
+    is_level: bool
+
+    @property
+    def caution(self) -> str:
+        """What may not be concluded within the tier; empty for an agent alone."""
+        if len(self.agents) == 1:
+            return ""
+        how = "not told apart" if self.is_level else "told apart only in part (see possible ranks)"
+        return f"{listed(self.agents)} are {how}"
+
+
+def tiers(standings: Standings) -> list[Tier]:
+    """The tiers, best first; every agent of one is told apart from every agent of the next."""
     rows = sorted(standings.get("standings", []), key=lambda row: (row["tier"], row["rank"]))
-    return [
-        [row["agent"] for row in group] for _, group in groupby(rows, key=lambda row: row["tier"])
-    ]
+    return [_tier(list(group)) for _, group in groupby(rows, key=lambda row: row["tier"])]
+
+
+def _tier(rows: Sequence[Mapping[str, Json]]) -> Tier:
+    spans = {(row.get("rank_low"), row.get("rank_high")) for row in rows}
+    return Tier(tuple(row["agent"] for row in rows), len(spans) == 1)
 
 
 def headline(standings: Standings) -> str:
@@ -45,25 +71,28 @@ def headline(standings: Standings) -> str:
             f"Nothing may be concluded: {have} counted, "
             f"and the exam asks for at least {voting.get('quorum')}."
         )
-    if sum(map(len, groups)) == 1:
-        return f"{groups[0][0]} was examined alone, so there is nobody to compare it with."
     if len(groups) == 1:
-        return f"{listed(groups[0])} are not told apart: none is shown to be better than another."
+        return _one_tier(groups[0])
     return _two_tiers(*groups) if len(groups) == 2 else _many_tiers(groups)
 
 
-def _two_tiers(best: Sequence[str], rest: Sequence[str]) -> str:
-    verb = "is" if len(best) == 1 else "are"
-    together = [listed(list(group)) for group in (best, rest) if len(group) > 1]
-    tail = "".join(f"; {names} are not told apart" for names in together)
-    return f"{listed(list(best))} {verb} ahead of {listed(list(rest))}{tail}."
+def _one_tier(tier: Tier) -> str:
+    if len(tier.agents) == 1:
+        return f"{tier.agents[0]} was examined alone, so there is nobody to compare it with."
+    if not tier.is_level:
+        return f"{tier.caution}: no line divides the better from the worse."
+    return f"{tier.caution}: none is shown to be better than another."
 
 
-def _many_tiers(groups: Sequence[Sequence[str]]) -> str:
-    steps = [
-        listed(list(group)) + (" (not told apart)" if len(group) > 1 else "") for group in groups
-    ]
-    return f"From best to worst: {'; then '.join(steps)}."
+def _two_tiers(best: Tier, rest: Tier) -> str:
+    verb = "is" if len(best.agents) == 1 else "are"
+    tail = "".join(f"; {tier.caution}" for tier in (best, rest) if tier.caution)
+    return f"{listed(best.agents)} {verb} ahead of {listed(rest.agents)}{tail}."
+
+
+def _many_tiers(groups: Sequence[Tier]) -> str:
+    tail = "".join(f"; {tier.caution}" for tier in groups if tier.caution)
+    return f"From best to worst: {'; then '.join(listed(tier.agents) for tier in groups)}{tail}."
 
 
 def basis(standings: Standings) -> str:
@@ -104,12 +133,16 @@ def _likelihood_note(standings: Standings) -> list[str]:
 
 def _unfit_note(standings: Standings) -> list[str]:
     unfit = [judge["agent"] for judge in standings.get("judges", []) if not judge.get("fit", True)]
-    if not unfit:
-        return []
-    verb = "is" if len(unfit) == 1 else "are"
-    return [
-        f"{listed(unfit)} {verb} unfit to judge under this exam's thresholds, and lost the vote."
-    ]
+    counted_names = (standings.get("voting") or {}).get("judges_counted", [])
+    notes = []
+    for names, fate in (
+        ([name for name in unfit if name not in counted_names], "lost the vote"),
+        ([name for name in unfit if name in counted_names], "counted all the same"),
+    ):
+        if names:
+            verb = "is" if len(names) == 1 else "are"
+            notes.append(f"{listed(names)} {verb} unfit to judge, and {fate}.")
+    return notes
 
 
 def _few_judges_note(standings: Standings) -> list[str]:

@@ -1,0 +1,192 @@
+"""The standings as text for the terminal, as Markdown, and as CSV. Nothing is printed here."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from peerexam.calls import Json
+from peerexam.report.conclusion import Standings, basis, cautions, headline
+from peerexam.report.inert import Cell, csv_text, markdown_text, printable, width_of
+from peerexam.report.judges_view import Measure, judge_rows
+from peerexam.report.numbers import MISSING
+from peerexam.report.standings_view import standing_rows
+from peerexam.runfolder import RunFolder
+
+COLUMNS = (
+    "rank", "rank_low", "rank_high", "tier", "agent", "score", "score_low", "score_high",
+    "full_mark", "avg", "avg_weight", "win_rate", "questions", "variant_of",
+)  # fmt: skip
+"""Of the CSV file, named as in `standings.json`."""
+
+_LINE = 100
+"""Characters at which paragraphs are wrapped."""
+
+_HEADS = ("rank", "agent", "tier", "score", "interval", "full mark %", "win rate %", "questions")
+_JUDGE_HEADS = (
+    "judge", "by", "fit", "swap %", "first place", "longer", "invalid %", "self-preference", "why",
+)  # fmt: skip
+
+
+def standings_text(standings: Standings) -> str:
+    """Standings for a terminal, and beneath them the judges with what speaks against them.
+
+    Args:
+        standings: `standings.json` as it was read.
+
+    Returns:
+        Lines of plain text, control characters made visible, without a newline at the end.
+    """
+    parts = [_paragraph(headline(standings)), _paragraph(basis(standings))]
+    if standings.get("status") == "partial":
+        why = standings.get("status_reason") or "the run did not finish"
+        parts.insert(0, _paragraph(f"PARTIAL: {why}"))
+    rows = [
+        (
+            f"{row.rank} ({row.ranks})",
+            _named(row.agent, row.variant_of),
+            str(row.tier),
+            row.score,
+            row.interval,
+            row.full_mark,
+            row.win_rate,
+            row.questions,
+        )
+        for row in standing_rows(standings)
+    ]
+    if rows:
+        parts.append(_grid(_HEADS, rows, right={2, 3, 5, 6, 7}))
+    judges = _judge_lines(standings)
+    if judges:
+        parts.append(_grid(_JUDGE_HEADS, judges, right={3, 4, 5, 6}))
+    parts += [_paragraph(text) for text in cautions(standings)]
+    return "\n\n".join(parts)
+
+
+def leaderboard_markdown(standings: Standings) -> str:
+    """The standings as a Markdown table under their headline."""
+    heads = ("Rank", "Agent", "Tier", "Score", "Interval", "Full mark, %", "Win rate, %")
+    lines = [f"# {markdown_text(str(standings.get('exam') or 'exam'))}", ""]
+    if standings.get("status") == "partial":
+        why = markdown_text(standings.get("status_reason") or "the run did not finish")
+        lines += [f"**Partial:** {why}", ""]
+    lines += [markdown_text(headline(standings)), "", markdown_text(basis(standings)), ""]
+    lines += [f"| {' | '.join(heads)} |", "| --- | --- | ---: | ---: | --- | ---: | ---: |"]
+    for row in standing_rows(standings):
+        name = markdown_text(row.agent)
+        if row.variant_of:
+            name += f" (variant of {markdown_text(row.variant_of)})"
+        cells = (
+            f"{row.rank} ({row.ranks})", name, str(row.tier), row.score, row.interval,
+            row.full_mark, row.win_rate,
+        )  # fmt: skip
+        lines.append(f"| {' | '.join(cells)} |")
+    lines += [text for caution in cautions(standings) for text in ("", markdown_text(caution))]
+    return "\n".join(lines) + "\n"
+
+
+def leaderboard_csv(standings: Standings) -> str:
+    """The standings as CSV, numbers unrounded; text cells cannot become formulas."""
+    rows: list[list[Cell]] = [
+        [row.get(name) for name in COLUMNS] for row in standings.get("standings", [])
+    ]
+    return csv_text(COLUMNS, rows)
+
+
+def write_leaderboard(folder: Path, out: Path | None = None) -> tuple[Path, Path]:
+    """Write `leaderboard.md` and `leaderboard.csv`.
+
+    Args:
+        folder: The run's folder.
+        out: Where to; the run's folder by default.
+
+    Returns:
+        Both files.
+
+    Raises:
+        SetupError: The folder has no readable standings.
+    """
+    standings = RunFolder(folder).read_standings()
+    target = folder if out is None else out
+    target.mkdir(parents=True, exist_ok=True)
+    texts = {
+        "leaderboard.md": leaderboard_markdown(standings),
+        "leaderboard.csv": leaderboard_csv(standings),
+    }
+    for name, text in texts.items():
+        # A lone surrogate in a name must not stop a table; "?" stands for it.
+        (target / name).write_bytes(text.encode("utf-8", "replace"))
+    return target / "leaderboard.md", target / "leaderboard.csv"
+
+
+def to_json(folder: Path) -> str:
+    """The text of a run's `standings.json`, as it is.
+
+    Raises:
+        SetupError: There is none, or it is damaged.
+    """
+    run = RunFolder(folder)
+    run.read_standings()
+    return run.standings_path.read_text("utf-8")
+
+
+def _judge_lines(standings: Standings) -> list[tuple[str, ...]]:
+    favours = {
+        judge["agent"]: _own_favour(judge.get("self_preference"))
+        for judge in standings.get("judges", [])
+    }
+    return [
+        (
+            printable(row.agent),
+            row.by,
+            "fit" if row.is_fit else "UNFIT",
+            _value(row.swap_consistency),
+            _value(row.first_preference),
+            _value(row.longer_preference),
+            _value(row.invalid_rate),
+            favours[row.agent],
+            printable("; ".join(row.why)) or MISSING,
+        )
+        for row in judge_rows(standings)
+    ]
+
+
+def _own_favour(preference: Mapping[str, Json] | None) -> str:
+    """The estimate that no peer's self-preference leaks into, else the first one."""
+    for key in ("third_party", "win_rate"):
+        estimate: dict[str, Any] = (preference or {}).get(key) or {}
+        if estimate.get("value") is not None:
+            ends = [estimate.get("low"), estimate.get("high")]
+            value = f"{100 * estimate['value']:+.0f}"
+            if None in ends:
+                return value
+            return f"{value} [{', '.join(f'{100 * end:+.0f}' for end in ends if end is not None)}]"
+    return MISSING
+
+
+def _paragraph(text: str) -> str:
+    return textwrap.fill(printable(text), _LINE)
+
+
+def _value(measure: Measure) -> str:
+    return measure.value
+
+
+def _named(agent: str, variant_of: str | None) -> str:
+    return printable(f"{agent} (variant of {variant_of})" if variant_of else agent)
+
+
+def _grid(heads: Sequence[str], rows: Sequence[Sequence[str]], right: set[int]) -> str:
+    widths = [max(width_of(row[column]) for row in (heads, *rows)) for column in range(len(heads))]
+
+    def line(cells: Sequence[str]) -> str:
+        padded = []
+        for column, (text, width) in enumerate(zip(cells, widths, strict=True)):
+            space = " " * (width - width_of(text))
+            padded.append(space + text if column in right else text + space)
+        return "  ".join(padded).rstrip()
+
+    rule = "  ".join("-" * width for width in widths)
+    return "\n".join([line(heads), rule, *(line(row) for row in rows)])
