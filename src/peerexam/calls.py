@@ -199,6 +199,11 @@ def request_from_json(body: Mapping[str, Json]) -> Request:
     )
 
 
+_CANONICAL = json.JSONEncoder(
+    sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
+)
+
+
 def canonical_json(value: Json) -> str:
     """JSON with sorted keys, no spaces, non-ASCII kept: equal values give equal text.
 
@@ -208,9 +213,7 @@ def canonical_json(value: Json) -> str:
     Raises:
         ValueError: The value holds NaN or an infinity.
     """
-    return json.dumps(
-        value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
-    )
+    return _CANONICAL.encode(value)
 
 
 def request_key(fingerprint: Mapping[str, Json], request: Request) -> str:

@@ -115,7 +115,9 @@ class Ledgered(Wrapper):
         standing = await self._ledger.record(
             key, self.inner.name, self.inner.fingerprint, request, outcome
         )
-        return replace(standing, call=key) if isinstance(standing, Completion) else standing
+        if isinstance(standing, Failure) or standing.call == key:
+            return standing
+        return replace(standing, call=key)
 
 
 def _afresh(error: CallError) -> CallError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sqlite3
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -31,6 +31,7 @@ _ENTRIES = (
     " SELECT key, agent, request, NULL, failure, created FROM failures)"
     " JOIN agents ON agents.id = agent"
 )
+_ANSWERED = "SELECT fingerprint, request FROM calls JOIN agents ON agents.id = agent"
 _TOTALS = (
     "SELECT name, count(*), 0, sum(prompt_tokens), sum(completion_tokens), sum(cost),"
     " count(*) - count(cost) FROM calls JOIN agents ON agents.id = agent GROUP BY name UNION ALL"
@@ -53,6 +54,17 @@ class SqliteLedger:
         self.path = path
         self._reader = reader
         self._writer = writer
+
+    @staticmethod
+    def answered(path: Path) -> Iterator[tuple[dict[str, Json], dict[str, Json]]]:
+        """Fingerprint and request (as JSON) of every answered call in a file, outside of any loop.
+
+        Raises:
+            LedgerFileError: As `open`.
+        """
+        with closing(open_database(Path(path))) as connection, refusals(Path(path)):
+            for fingerprint, request in connection.execute(_ANSWERED):
+                yield json.loads(fingerprint), json.loads(request)
 
     @classmethod
     def open(cls, path: Path) -> SqliteLedger:
@@ -102,7 +114,9 @@ class SqliteLedger:
             ValueError: The outcome holds NaN or an infinity.
         """
         standing = await self._writer.submit(entry_of(key, agent, fingerprint, request, outcome))
-        return replace(standing, call=key) if isinstance(standing, Completion) else standing
+        if isinstance(standing, Failure) or standing.call == key:
+            return standing
+        return replace(standing, call=key)
 
     async def known_keys(self) -> set[str]:
         """The keys of every call that was answered."""

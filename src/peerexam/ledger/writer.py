@@ -34,6 +34,8 @@ _INSERT_FAILURE = (
     "INSERT OR REPLACE INTO failures(key, agent, created, request, failure)"
     " VALUES (?, ?, ?, CAST(? AS TEXT), CAST(? AS TEXT))"
 )
+_ANY_FAILURE = "SELECT 1 FROM failures LIMIT 1"
+_DROP_FAILURE = "DELETE FROM failures WHERE key = ?"
 _FIND_CALL = "SELECT completion FROM calls WHERE key = ?"
 
 
@@ -108,7 +110,7 @@ class GroupWriter:
                     self._connection.execute("ROLLBACK")
                 self._connection.execute("BEGIN IMMEDIATE")
                 try:
-                    stored = [self._store(entry) for entry in entries]
+                    stored = self._store(entries)
                     self._connection.execute("COMMIT")
                 except BaseException:
                     self._agents.clear()  # the rows behind these numbers are rolled back
@@ -119,26 +121,42 @@ class GroupWriter:
             return error
         return stored
 
-    def _store(self, entry: Entry) -> Outcome:
-        agent = self._agent(entry)
-        if isinstance(entry.outcome, Failure):
-            return self._store_failure(entry, agent)
-        done = self._connection.execute(
-            _INSERT_CALL,
-            (entry.key, agent, entry.created, *entry.usage, entry.request, entry.body),
-        )
-        if done.rowcount == 0:
-            (body,) = self._connection.execute(_FIND_CALL, (entry.key,)).fetchone()
-            return completion_of(entry.key, body)
-        self._connection.execute("DELETE FROM failures WHERE key = ?", (entry.key,))
-        return entry.outcome
+    def _store(self, entries: Sequence[Entry]) -> list[Outcome]:
+        """Store a group, successes first, and say what stands under each key."""
+        answered = [entry for entry in entries if not isinstance(entry.outcome, Failure)]
+        standing = self._store_successes(answered)
+        if self._connection.execute(_ANY_FAILURE).fetchone() is not None:
+            self._connection.executemany(_DROP_FAILURE, [(entry.key,) for entry in answered])
+        return [
+            self._store_failure(entry)
+            if isinstance(entry.outcome, Failure)
+            else standing.get(entry.key, entry.outcome)
+            for entry in entries
+        ]
 
-    def _store_failure(self, entry: Entry, agent: int) -> Outcome:
+    def _store_successes(self, entries: Sequence[Entry]) -> dict[str, Completion]:
+        """Insert all at once; where a key was taken, read what stands under every key."""
+        rows = [
+            (entry.key, self._agent(entry), entry.created, *entry.usage, entry.request, entry.body)
+            for entry in entries
+        ]
+        before = self._connection.total_changes
+        self._connection.executemany(_INSERT_CALL, rows)
+        if self._connection.total_changes - before == len(rows):
+            return {}
+        found = (self._connection.execute(_FIND_CALL, (entry.key,)) for entry in entries)
+        return {
+            entry.key: completion_of(entry.key, cursor.fetchone()[0])
+            for entry, cursor in zip(entries, found, strict=True)
+        }
+
+    def _store_failure(self, entry: Entry) -> Outcome:
         success = self._connection.execute(_FIND_CALL, (entry.key,)).fetchone()
         if success is not None:
             return completion_of(entry.key, success[0])
         self._connection.execute(
-            _INSERT_FAILURE, (entry.key, agent, entry.created, entry.request, entry.body)
+            _INSERT_FAILURE,
+            (entry.key, self._agent(entry), entry.created, entry.request, entry.body),
         )
         return entry.outcome
 
