@@ -14,8 +14,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from peerexam.errors import StatisticsError
+from peerexam.stats.fullmarks import own_marks
 from peerexam.stats.orders import Mask, Pairs, agent_of_judge
-from peerexam.stats.tables import Floats, Ints, Positions
+from peerexam.stats.tables import Floats, Ints, Marks, Positions
 from peerexam.stats.wins import direct_wins, implied_by_scores, row_blocks
 
 
@@ -63,6 +64,30 @@ def without_own_answers(positions: Positions) -> Positions:
     return replace(positions, rank=rank)
 
 
+def positions_by_marks(marks: Marks) -> Positions:
+    """Rankings implied by marks, equal marks tied, for runs in which nobody compared answers.
+
+    A judge's marks of its own answers stay out.
+    """
+    size = len(marks.agents)
+    used = ~own_marks(marks) & ~np.isnan(marks.overall)
+    code = marks.question * max(len(marks.judges), 1) + marks.judge
+    keys, row = np.unique(code[used], return_inverse=True)
+    table = np.full((len(keys), size), np.nan)
+    table[row, marks.examinee[used]] = marks.overall[used]
+    above = (table[:, None, :] > table[:, :, None]).sum(axis=2)
+    level = (table[:, None, :] == table[:, :, None]).sum(axis=2)
+    return Positions(
+        marks.agents,
+        marks.judges,
+        marks.questions,
+        keys // max(len(marks.judges), 1),
+        keys % max(len(marks.judges), 1),
+        np.where(np.isnan(table), np.nan, above + (level + 1) / 2),
+        marks.cluster,
+    )
+
+
 def ballots_from(positions: Positions, pairs: Pairs) -> tuple[Ballots, Mask]:
     """Ballots per root question and judge: rankings, and direct verdicts where there is none.
 
@@ -104,28 +129,17 @@ def _add_verdicts(ballots: Ballots, stands: Mask, pairs: Pairs) -> None:
     judges = len(pairs.judges)
     has_ranking = np.asarray(stands.any(axis=2))
     no_ranking: Mask = ~has_ranking[pairs.question, pairs.judge]
-    left = _rows(pairs, no_ranking)
+    left = pairs.rows_where(no_ranking)
     keys, group = np.unique(left.question * max(judges, 1) + left.judge, return_inverse=True)
     size = len(pairs.agents)
     order = np.argsort(group, kind="stable")
     bounds = np.searchsorted(group[order], np.arange(len(keys) + 1))
     for block in row_blocks(len(keys), size * size):
         rows = order[bounds[block.start] : bounds[block.stop]]
-        part = _rows(left, rows)
+        part = left.rows_where(rows)
         points = direct_wins(part, group[rows] - block.start, block.stop - block.start)
         key = keys[block]
         _add(ballots, stands, points, key // max(judges, 1), key % max(judges, 1), pairs)
-
-
-def _rows(pairs: Pairs, keep: Mask | Ints) -> Pairs:
-    return replace(
-        pairs,
-        question=pairs.question[keep],
-        judge=pairs.judge[keep],
-        a=pairs.a[keep],
-        b=pairs.b[keep],
-        points=pairs.points[keep],
-    )
 
 
 def _add(

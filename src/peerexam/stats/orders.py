@@ -49,6 +49,17 @@ class Pairs:
     one_order: int
     no_order: int
 
+    def rows_where(self, keep: Mask | Ints) -> Pairs:
+        """The same table with only some rows; the counts beside it stay."""
+        return replace(
+            self,
+            question=self.question[keep],
+            judge=self.judge[keep],
+            a=self.a[keep],
+            b=self.b[keep],
+            points=self.points[keep],
+        )
+
 
 def agent_of_judge(agents: tuple[str, ...], judges: tuple[str, ...]) -> Ints:
     """Per judge its index among the agents, -1 for a judge that does not answer."""

@@ -1,0 +1,213 @@
+"""A run's records as tables of numbers, read one at a time and not kept.
+
+All tables share one list of questions (sorted by id) and its clusters, so that an index means the
+same everywhere and neither the order of the records nor timing can move a draw of the bootstrap.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from itertools import islice
+from typing import Any, TypeVar
+
+import numpy as np
+
+from peerexam.records import Answer, Mark, Question, Ranking, Verdict
+from peerexam.stats.ballots import without_own_answers
+from peerexam.stats.tables import (
+    Comparisons,
+    Floats,
+    Ints,
+    Marks,
+    Positions,
+    comparisons_from,
+    marks_from,
+    positions_from,
+)
+
+_BATCH = 20_000
+"""Records coded at a time."""
+
+_SHARED = {"agents", "judges", "questions", "cluster"}
+
+Row = TypeVar("Row", Verdict, Mark, Ranking)
+Table = TypeVar("Table", Comparisons, Marks, Positions)
+Seen = Counter[tuple[str, str]]
+"""How many records of somebody (its judge or examinee) have which state."""
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionList:
+    """What the statistics need to know of the questions (sorted by id).
+
+    Attributes:
+        ids: Question ids.
+        authors: Per question.
+        rounds: Per question, 1 for a question of the paper.
+        cluster: Per question, the number of its root question.
+    """
+
+    ids: tuple[str, ...]
+    authors: tuple[str | None, ...]
+    rounds: Ints
+    cluster: Ints
+
+    @property
+    def first_round(self) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
+        """Per question, whether it is one that everybody was asked."""
+        return np.asarray(self.rounds == 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """Everything that voting starts from.
+
+    Attributes:
+        verdicts: All of them, judges' verdicts on their own answers among them.
+        positions: Rankings, each without the judge's own answer.
+        marks: All of them, of all rounds.
+        lengths: Characters of each answer (questions × agents), NaN where there is none.
+        answers_seen: By examinee and state.
+        marks_seen: By judge and state.
+        verdicts_seen: By judge and state.
+        rankings_seen: By judge; `ok` where all were placed, `incomplete`, or `empty`.
+    """
+
+    questions: QuestionList
+    verdicts: Comparisons
+    positions: Positions
+    marks: Marks
+    lengths: Floats
+    answers_seen: Seen
+    marks_seen: Seen
+    verdicts_seen: Seen
+    rankings_seen: Seen
+
+
+def gather(
+    *,
+    questions: Sequence[Question],
+    answers: Iterable[Answer],
+    marks: Iterable[Mark],
+    verdicts: Iterable[Verdict],
+    rankings: Iterable[Ranking],
+    agents: Sequence[str],
+    judges: Sequence[str],
+) -> Gathered:
+    """Code records as tables; no text is kept, and each stream is read once.
+
+    Records about questions that are not listed (imported verdicts may come without) count as
+    first-round questions without an author.
+    """
+    seen: list[Seen] = [Counter() for _ in range(4)]
+    lengths = _lengths(answers, agents, seen[0])
+    coded_marks = _coded(
+        _counted(marks, seen[1], lambda mark: (mark.judge, mark.state)),
+        lambda part: marks_from(part, agents, judges),
+    )
+    coded_verdicts = _coded(
+        _counted(verdicts, seen[2], lambda verdict: (verdict.judge, verdict.state)),
+        lambda part: comparisons_from(part, agents, judges),
+    )
+    coded_rankings = _coded(
+        _counted(rankings, seen[3], _ranking_state),
+        lambda part: positions_from(part, agents, judges),
+    )
+    named = [table.questions for table in (coded_marks, coded_verdicts, coded_rankings)]
+    listed = list_questions(questions, {name for names in [lengths, *named] for name in names})
+    nothing = np.full(len(agents), np.nan)
+    return Gathered(
+        questions=listed,
+        verdicts=_on_list(coded_verdicts, listed),
+        positions=without_own_answers(_on_list(coded_rankings, listed)),
+        marks=_on_list(coded_marks, listed),
+        lengths=np.array([lengths.get(name, nothing) for name in listed.ids]).reshape(
+            -1, len(agents)
+        ),
+        answers_seen=seen[0],
+        marks_seen=seen[1],
+        verdicts_seen=seen[2],
+        rankings_seen=seen[3],
+    )
+
+
+def list_questions(questions: Sequence[Question], others: Iterable[str] = ()) -> QuestionList:
+    """Sort questions by id and find the root question of each follow-up.
+
+    Args:
+        questions: The run's questions.
+        others: Ids that records name; those that are not listed are roots of their own.
+    """
+    by_id = {question.id: question for question in questions}
+    ids = tuple(sorted(by_id.keys() | set(others)))
+    number: dict[str, int] = {}
+    cluster = [number.setdefault(_root(name, by_id), len(number)) for name in ids]
+    known = [by_id.get(name) for name in ids]
+    return QuestionList(
+        ids,
+        tuple(None if question is None else question.author for question in known),
+        np.array([1 if question is None else question.round for question in known], np.int64),
+        np.array(cluster, dtype=np.int64),
+    )
+
+
+def _root(name: str, by_id: dict[str, Question]) -> str:
+    passed = {name}
+    while (question := by_id.get(name)) is not None and question.parent_id is not None:
+        name = question.parent_id
+        if name in passed:  # a broken file may hold a circle
+            return min(passed)
+        passed.add(name)
+    return name
+
+
+def _ranking_state(ranking: Ranking) -> tuple[str, str]:
+    if not ranking.order:
+        return ranking.judge, "empty"
+    return ranking.judge, "incomplete" if ranking.unranked else "ok"
+
+
+def _counted(
+    records: Iterable[Row], seen: Seen, key: Callable[[Row], tuple[str, str]]
+) -> Iterator[Row]:
+    for record in records:
+        seen[key(record)] += 1
+        yield record
+
+
+def _lengths(answers: Iterable[Answer], agents: Sequence[str], seen: Seen) -> dict[str, Floats]:
+    at = {name: place for place, name in enumerate(agents)}
+    lengths: dict[str, Floats] = {}
+    for answer in answers:
+        seen[answer.examinee, answer.state] += 1
+        if answer.examinee in at and answer.text:
+            row = lengths.setdefault(answer.question_id, np.full(len(agents), np.nan))
+            row[at[answer.examinee]] = len(answer.text)
+    return lengths
+
+
+def _coded(records: Iterator[Row], code: Callable[[list[Row]], Table]) -> Table:
+    """Code a stream batch by batch; the questions are numbered by first appearance."""
+    at: dict[str, int] = {}
+    parts: list[Table] = []
+    while batch := list(islice(records, _BATCH)):
+        part = code(batch)
+        places = np.array([at.setdefault(name, len(at)) for name in part.questions], np.int64)
+        parts.append(replace(part, question=places[part.question]))
+    whole = code([]) if not parts else parts[0]
+    columns = {spec.name for spec in fields(whole)} - _SHARED
+    joined: dict[str, Any] = {
+        name: np.concatenate([getattr(part, name) for part in parts])
+        for name in columns
+        if len(parts) > 1
+    }
+    return replace(whole, questions=tuple(at), **joined)
+
+
+def _on_list(table: Table, listed: QuestionList) -> Table:
+    at = {name: place for place, name in enumerate(listed.ids)}
+    places = np.array([at[name] for name in table.questions], dtype=np.int64)
+    question = places[table.question]
+    return replace(table, questions=listed.ids, cluster=listed.cluster, question=question)

@@ -1,0 +1,195 @@
+"""What stands beside each judge: its consistency, its tastes, its fitness to vote."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.random import Generator
+
+from peerexam.calls import Json
+from peerexam.protocols.gathering import Gathered
+from peerexam.protocols.standings_json import estimate_json, planned_and_ok
+from peerexam.protocols.tally_settings import FitnessLimits, JudgeInfo, TallySettings
+from peerexam.stats.bias import (
+    first_preference,
+    invalid_rate,
+    longer_preference,
+    swap_consistency,
+)
+from peerexam.stats.estimate import Estimate
+from peerexam.stats.orders import on_own_answer, rows_where
+from peerexam.stats.self_preference import SelfPreference, self_preference
+from peerexam.stats.transitivity import (
+    Contradictions,
+    Triads,
+    circular_triads,
+    order_contradictions,
+)
+
+_MEASURES = ("swap_consistency", "first_preference", "longer_preference", "invalid_rate")
+_NO_ORDER = Estimate(None, reason="judges by likelihood, which sees no order of answers")
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeSheet:
+    """Everything that is known of one judge.
+
+    Attributes:
+        measures: By name: swap consistency, preference for the first place and for the longer
+            answer, invalid rate.
+        why_unfit: The bounds it breaks, in words.
+        gave_nothing: Not one usable verdict, mark or ranking came from it.
+        self_preference: None where it was not asked about its own answers.
+    """
+
+    agent: str
+    by: str
+    measures: Mapping[str, Estimate]
+    why_unfit: tuple[str, ...]
+    gave_nothing: bool
+    self_preference: SelfPreference | None
+    triads: Triads
+    contradictions: Contradictions
+    verdicts: Mapping[str, int]
+    marks: Mapping[str, int]
+
+    @property
+    def counts(self) -> bool:
+        """Whether it has a vote."""
+        return not self.why_left_out
+
+    @property
+    def why_left_out(self) -> str:
+        """Why it has no vote; empty where it has one."""
+        if self.gave_nothing:
+            return "gave no usable verdict, mark or ranking"
+        return "; ".join(self.why_unfit)
+
+    def to_json(self) -> dict[str, Json]:
+        """Its entry in `standings.json`."""
+        own = self.self_preference
+        return {
+            "agent": self.agent,
+            "by": self.by,
+            "fit": not self.why_unfit,
+            "why_unfit": list(self.why_unfit),
+            **{name: self.measures[name].value for name in _MEASURES},
+            "intervals": {name: _interval(self.measures[name]) for name in _MEASURES},
+            "self_preference": None
+            if own is None
+            else {
+                "win_rate": estimate_json(own.win_rate),
+                "rank_bias": estimate_json(own.rank_bias),
+                "third_party": estimate_json(own.third_party),
+            },
+            "circular_triads": {"count": self.triads.count, "of": self.triads.of},
+            "order_contradictions": {
+                "count": self.contradictions.count,
+                "of": self.contradictions.of,
+            },
+            "verdicts": dict(self.verdicts),
+            "marks": dict(self.marks),
+        }
+
+
+def judge_sheets(
+    table: Gathered, judges: Mapping[str, JudgeInfo], settings: TallySettings, rng: Generator
+) -> list[JudgeSheet]:
+    """One sheet a judge, in the order of `judges`; verdicts on own answers are used here."""
+    c = table.verdicts
+    measures = _measures(table, list(judges.values()), settings.confidence)
+    own = _self_preferences(table, settings, rng)
+    peers = rows_where(c, ~on_own_answer(c))
+    triads = circular_triads(peers, rule=settings.disagreement)
+    turned = order_contradictions(peers, table.positions, rule=settings.disagreement)
+    return [
+        JudgeSheet(
+            agent=name,
+            by=info.by,
+            measures=measures[place],
+            why_unfit=_why_unfit(measures[place], info.fitness or settings.fitness),
+            gave_nothing=_gave_nothing(table, place),
+            self_preference=own[place],
+            triads=triads[place],
+            contradictions=turned[place],
+            verdicts=planned_and_ok(table.verdicts_seen, name),
+            marks=planned_and_ok(table.marks_seen, name),
+        )
+        for place, (name, info) in enumerate(judges.items())
+    ]
+
+
+def _measures(
+    table: Gathered, judges: Sequence[JudgeInfo], confidence: float
+) -> list[dict[str, Estimate]]:
+    c = table.verdicts
+    columns = (
+        swap_consistency(c, confidence=confidence),
+        first_preference(c, confidence=confidence),
+        longer_preference(c, table.lengths, confidence=confidence),
+        invalid_rate(c, table.marks, confidence=confidence),
+    )
+    rows = [dict(zip(_MEASURES, row, strict=True)) for row in zip(*columns, strict=True)]
+    for row, info in zip(rows, judges, strict=True):
+        if info.by == "likelihood":
+            row["swap_consistency"] = row["first_preference"] = _NO_ORDER
+    return rows
+
+
+def _self_preferences(
+    table: Gathered, settings: TallySettings, rng: Generator
+) -> list[SelfPreference | None]:
+    c = table.verdicts
+    asked = np.bincount(c.judge[on_own_answer(c)], minlength=len(c.judges)) > 0
+    if not bool(asked.any()):
+        return [None] * len(c.judges)
+    found = self_preference(
+        c,
+        rule=settings.disagreement,
+        rounds=settings.rounds,
+        rng=rng,
+        confidence=settings.confidence,
+    )
+    return [entry if was else None for entry, was in zip(found, asked, strict=True)]
+
+
+def _gave_nothing(table: Gathered, judge: int) -> bool:
+    # What it said of its own answers is no vote.
+    c, marks = table.verdicts, table.marks
+    voted = (c.judge == judge) & ~np.isnan(c.points) & ~on_own_answer(c)
+    marked = (marks.judge == judge) & ~np.isnan(marks.overall)
+    ranked = table.positions.judge == judge
+    return not bool(voted.any() or marked.any() or ranked.any())
+
+
+def _why_unfit(measures: Mapping[str, Estimate], limits: FitnessLimits) -> tuple[str, ...]:
+    """The bounds that a judge breaks. What could not be measured is held against nobody."""
+    reasons: list[str] = []
+    consistency = measures["swap_consistency"].value
+    if consistency is not None and consistency < limits.min_swap_consistency:
+        reasons.append(
+            f"swap consistency {consistency:.2f} is below {limits.min_swap_consistency:g}"
+        )
+    invalid = measures["invalid_rate"].value
+    if invalid is not None and invalid > limits.max_invalid_rate:
+        reasons.append(f"invalid rate {invalid:.2f} is above {limits.max_invalid_rate:g}")
+    first = measures["first_preference"].value
+    if first is not None and abs(first) > limits.max_first_preference:
+        place = "first" if first > 0 else "second"
+        reasons.append(
+            f"preference for the {place} place {abs(first):.2f} "
+            f"is above {limits.max_first_preference:g}"
+        )
+    return tuple(reasons)
+
+
+def _interval(estimate: Estimate) -> dict[str, Json]:
+    return {
+        "low": estimate.low,
+        "high": estimate.high,
+        "n": estimate.n,
+        "left_out": estimate.left_out,
+        "reason": estimate.reason,
+    }

@@ -1,0 +1,86 @@
+"""What the voting coordinator is told: the run, its judges, and how to count."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from peerexam.stats.orders import Disagreement
+from peerexam.stats.votes import Method
+
+
+@dataclass(frozen=True, slots=True)
+class ExamInfo:
+    """What the standings say about the run they come from.
+
+    Attributes:
+        name: The exam's.
+        protocol: `peer_exam`, `exam`, or an importer's.
+        seed: Of the run; the bootstrap draws from it too.
+        status: `partial` where the run ended early.
+        status_reason: Why.
+        planned: How many `questions`, `answers`, `marks`, `verdicts`, `rankings` were planned,
+            where that is more than there are records of.
+    """
+
+    name: str
+    protocol: str = "peer_exam"
+    seed: int = 0
+    status: Literal["complete", "partial"] = "complete"
+    status_reason: str | None = None
+    planned: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class FitnessLimits:
+    """Bounds outside which a judge is unfit and loses its vote; the defaults let all pass.
+
+    Attributes:
+        min_swap_consistency: Least share of pairs decided the same way in both orders.
+        max_invalid_rate: Largest share of verdicts and marks that could not be read.
+        max_first_preference: Largest preference for a place, in either direction.
+    """
+
+    min_swap_consistency: float = 0.0
+    max_invalid_rate: float = 1.0
+    max_first_preference: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeInfo:
+    """One judge.
+
+    Attributes:
+        by: `likelihood` where it sees no order of answers; it then has no preference for a place
+            that could be measured, and one verdict a pair is enough.
+        fitness: Its own bounds, in place of the exam's.
+    """
+
+    by: Literal["prompt", "likelihood"] = "prompt"
+    fitness: FitnessLimits | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TallySettings:
+    """How votes become standings.
+
+    Attributes:
+        method: The voting rule of the standings; the others are shown beside it.
+        rounds: Bootstrap rounds.
+        confidence: Of all intervals.
+        cluster_judges: Draw judges too, so that intervals hold for other judges of their kind.
+        disagreement: What two orders of a pair that disagree are worth.
+        quorum: How many judges must count.
+        fitness: Bounds outside which a judge loses its vote.
+        full_mark: The overall mark that is full.
+    """
+
+    method: Method = "borda"
+    rounds: int = 1000
+    confidence: float = 0.95
+    cluster_judges: bool = False
+    disagreement: Disagreement = "tie"
+    quorum: int = 1
+    fitness: FitnessLimits = field(default_factory=FitnessLimits)
+    full_mark: float = 5.0
