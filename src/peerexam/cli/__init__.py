@@ -1,0 +1,72 @@
+"""The command line: the only place that reads arguments and the environment, and prints.
+
+Exit status: 0 complete, 1 error, 2 bad usage or config, 3 partial, 130 stopped by Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+COMPLETE, FAILED, BAD_SETUP, PARTIAL, STOPPED = 0, 1, 2, 3, 130
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command.
+
+    Args:
+        argv: Arguments without the program's name; None takes those of the process.
+
+    Returns:
+        The exit status.
+    """
+    from peerexam.cli.arguments import parse
+
+    given = list(sys.argv[1:] if argv is None else argv)
+    try:
+        arguments = parse(given)
+    except SystemExit as stop:  # argparse has said why
+        return stop.code if isinstance(stop.code, int) else BAD_SETUP
+    from peerexam.cli.commands import perform
+    from peerexam.cli.dotenv import load_dotenv
+
+    try:
+        load_dotenv(os.environ)
+        return perform(arguments)
+    except KeyboardInterrupt:
+        return _stopped(given, resumable=arguments.command in ("run", "rejudge", "add"))
+    except BrokenPipeError:
+        # Whoever read our output has gone; the interpreter would complain once more at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILED
+    except Exception as error:
+        return _failed(error, debug=arguments.debug)
+
+
+def _stopped(given: Sequence[str], *, resumable: bool) -> int:
+    import shlex
+
+    from peerexam.cli.output import note
+
+    note("stopped")
+    if resumable:
+        note("every answer so far is kept, and none is paid for twice; go on with")
+        note("  " + shlex.join(["peerexam", *given]))
+    return STOPPED
+
+
+def _failed(error: Exception, *, debug: bool) -> int:
+    from peerexam.cli.output import note, note_traceback
+    from peerexam.errors import BudgetReachedError, PeerexamError, SetupError
+
+    if debug:
+        note_traceback(error)
+    if isinstance(error, PeerexamError | OSError):
+        note(f"peerexam: {error}")
+    else:
+        hint = "" if debug else " (this is a fault of peerexam; --debug shows where)"
+        note(f"peerexam: {type(error).__name__}: {error}{hint}")
+    if isinstance(error, SetupError):
+        return BAD_SETUP
+    return PARTIAL if isinstance(error, BudgetReachedError) else FAILED

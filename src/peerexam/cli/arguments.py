@@ -1,0 +1,162 @@
+"""What may be written on the command line."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+
+TYPE_CHECKING = False  # importing `typing` would take a fifth of the time of `--help`
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+
+_EPILOG = """\
+start here:
+  peerexam init              write a commented EXAM.yaml
+  peerexam plan EXAM.yaml    calls, tokens and cost, before anything is asked
+  peerexam run EXAM.yaml     hold the exam; the same command goes on after a stop
+
+Flags beat the environment (PEEREXAM_SEED, PEEREXAM_OUTPUT, PEEREXAM_DB,
+PEEREXAM_SET__limits__concurrency=8), and the environment beats the file.
+Keys are read from the environment and from .env in the working directory.
+Exit status: 0 complete, 1 error, 2 bad usage or config, 3 partial, 130 stopped.
+"""
+
+
+def parse(argv: Sequence[str]) -> argparse.Namespace:
+    """Read the arguments; argparse itself says what is wrong, and exits with 2."""
+    parser = build_parser()
+    arguments = parser.parse_args(argv)
+    if arguments.command is None:
+        parser.print_help()
+        parser.exit(2)
+    return arguments
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The parser, with every command."""
+    parser = argparse.ArgumentParser(
+        prog="peerexam",
+        description="Language models examine each other.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action=_Version, help="print the version")
+    parser.add_argument("--debug", action="store_true", help="show where an error came from")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+    for add in (_exam_commands, _folder_commands, _machine_commands):
+        add(commands)
+    return parser
+
+
+class _Version(argparse.Action):
+    """Reads the version only when it is asked for: package metadata is slow to open."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, help: str | None = None) -> None:
+        super().__init__(option_strings, dest, nargs=0, help=help)
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        from importlib.metadata import version
+
+        parser.exit(0, f"peerexam {version('peerexam')}\n")
+
+
+def _command(
+    commands: Commands, name: str, help: str, *, json: bool = True
+) -> argparse.ArgumentParser:
+    parser = commands.add_parser(name, help=help, description=help[0].upper() + help[1:] + ".")
+    parser.add_argument(
+        "--debug", action="store_true", default=argparse.SUPPRESS, help=argparse.SUPPRESS
+    )
+    if json:
+        parser.add_argument("--json", action="store_true", help="print the result as JSON")
+    return parser
+
+
+def _config_flags(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("exam", metavar="EXAM.yaml", help="the config (YAML, JSON or TOML)")
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="KEY.PATH=VALUE",
+        help="set anything in the config, as in agents.smol.temperature=0.5; may be repeated",
+    )
+    parser.add_argument("--seed", type=int, help="same as --set seed=N")
+    parser.add_argument(
+        "--budget-usd", type=float, metavar="USD", help="same as --set limits.budget.usd=USD"
+    )
+
+
+def _running_flags(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--db", metavar="URL", help="the ledger (default: in the run's folder)")
+    parser.add_argument("--quiet", action="store_true", help="no progress")
+    parser.add_argument(
+        "--stall",
+        type=float,
+        default=60.0,
+        metavar="SECONDS",
+        help="warn when one call takes longer (default: 60)",
+    )
+
+
+def _exam_commands(commands: Commands) -> None:
+    init = _command(commands, "init", "write a commented EXAM.yaml to start from", json=False)
+    init.add_argument("path", nargs="?", default="EXAM.yaml", metavar="PATH")
+    run = _command(commands, "run", "hold an exam, or go on with one")
+    _config_flags(run)
+    _running_flags(run)
+    run.add_argument("--out", metavar="DIR", help="the run's folder (default: runs/NAME)")
+    plan = _command(commands, "plan", "say what an exam will ask and cost, asking nothing")
+    _config_flags(plan)
+    validate = _command(commands, "validate", "check a config, asking nothing")
+    _config_flags(validate)
+
+
+def _folder_commands(commands: Commands) -> None:
+    report = _command(commands, "report", "print a run's standings and write its report.html")
+    report.add_argument("folder", metavar="DIR")
+    export = _command(commands, "export", "write a run as an LMExamQA-style data set")
+    export.add_argument("folder", metavar="DIR")
+    export.add_argument("--out", metavar="DIR", help="where to (default: DIR/dataset)")
+    export.add_argument("--no-parquet", action="store_true", help="JSONL only")
+    rejudge = _command(commands, "rejudge", "let other judges judge a run's answers")
+    rejudge.add_argument("folder", metavar="DIR")
+    rejudge.add_argument(
+        "--judges",
+        nargs="+",
+        required=True,
+        metavar="FILE_OR_MODEL",
+        help="models, or files with an agents: list",
+    )
+    rejudge.add_argument("--out", required=True, metavar="DIR", help="the new run's folder")
+    _running_flags(rejudge)
+    add = _command(commands, "add", "let another agent join a run; only missing cells are played")
+    add.add_argument("folder", metavar="DIR")
+    add.add_argument("agent", metavar="AGENT", help="a model, or a file with an agents: list")
+    add.add_argument("--name", help="who it is in the exam (default: from the model)")
+    _running_flags(add)
+    importing = _command(commands, "import", "make a run's folder from somebody else's verdicts")
+    importing.add_argument("kind", metavar="KIND", help="the layout, as in prd")
+    importing.add_argument("path", metavar="PATH", help="the data")
+    importing.add_argument("--out", required=True, metavar="DIR", help="the new folder")
+
+
+def _machine_commands(commands: Commands) -> None:
+    agents = _command(commands, "agents", "say which agents can be had here")
+    live = agents.add_mutually_exclusive_group()
+    live.add_argument("--check", metavar="MODEL", help="ask one model one short question")
+    live.add_argument("--live", metavar="EXAM.yaml", help="ask every agent of an exam")
+    selftest = _command(commands, "selftest", "plant biases in simulated players and find them")
+    selftest.add_argument("--seed", type=int, default=0)
+    weights = _command(commands, "weights", "say what weights are, and fetch them on request")
+    weights.add_argument("name", nargs="?", metavar="NAME", help="as in smollm2 (default: all)")
+    weights.add_argument("--fetch", action="store_true", help="fetch them; the licence comes first")
+    serve = _command(
+        commands, "serve", "serve a local model as an OpenAI-compatible endpoint", json=False
+    )
+    serve.add_argument("model", metavar="MODEL", help="as in local/smollm2")
+    serve.add_argument("--port", type=int, default=0, help="0 takes a free one (the default)")
+    schema = _command(commands, "schema", "print the JSON Schema of config and records", json=False)
+    schema.add_argument("what", nargs="?", choices=("all", "config", "records"), default="all")

@@ -1,0 +1,117 @@
+"""Which agents can be had here, and, on request, whether they answer."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from peerexam.agents.registry import create_agent, installed_providers
+from peerexam.calls import Completion, Message, Request, Sampling
+from peerexam.cli import COMPLETE, FAILED
+from peerexam.cli.agent_files import read_agents
+from peerexam.cli.interrupt import run_interruptibly
+from peerexam.cli.output import plain, say, say_json
+from peerexam.errors import PeerexamError
+from peerexam.protocols.checks import PLAYS_DIRECTLY, agent_spec
+from peerexam.protocols.config import AgentConfig
+
+_QUESTION = "What is the capital of France? Answer in one word."
+_SECONDS = 120.0
+
+
+def list_agents(*, as_json: bool) -> int:
+    """Print providers, whether they are installed, and whether their key is set."""
+    rows: list[dict[str, Any]] = [
+        {
+            "provider": info.name,
+            "source": info.source,
+            "installed": info.installed,
+            "install": info.install,
+            "key_variable": info.key_variable,
+            "key_set": info.key_set,
+        }
+        for info in installed_providers()
+    ]
+    rows.append({"provider": PLAYS_DIRECTLY, "source": "built in", "installed": True})
+    weights = _weights()
+    if as_json:
+        say_json({"providers": rows, "weights": weights})
+        return COMPLETE
+    for row in rows:
+        say(f"{row['provider'] + '/…':12} {_state(row)}")
+    for name, entry in weights.items():
+        state = "installed" if entry["installed"] else f"peerexam weights {name} --fetch"
+        say(f"local/{name}: {state}")
+    say("ask one: peerexam agents --check openai/gpt-4o-mini")
+    return COMPLETE
+
+
+def _state(row: dict[str, Any]) -> str:
+    parts = ["installed" if row["installed"] else f"not installed: {row['install']}"]
+    if row.get("key_variable"):
+        parts.append(f"{row['key_variable']} is {'set' if row['key_set'] else 'not set'}")
+    if row["source"] != "built in":
+        parts.append(f"from {plain(row['source'])}")
+    return "; ".join(parts)
+
+
+def _weights() -> dict[str, dict[str, Any]]:
+    from peerexam.agents import weights
+
+    return {
+        name: {"installed": weights.is_installed(name), "about": weights.describe(name)}
+        for name in weights.WEIGHTS
+    }
+
+
+def check_models(models: Sequence[str], *, as_json: bool) -> int:
+    """Ask models one short question each."""
+    return _check(read_agents(models), as_json=as_json)
+
+
+def check_exam(path: str, *, as_json: bool) -> int:
+    """Ask every agent of an exam one short question."""
+    from peerexam.protocols.loading import load_config
+
+    return _check(list(load_config(path, environ=os.environ).agents), as_json=as_json)
+
+
+def _check(agents: Sequence[AgentConfig], *, as_json: bool) -> int:
+    results = run_interruptibly(_ask_all(agents))
+    if as_json:
+        say_json(results)
+    else:
+        for result in results:
+            mark = "ok  " if result["ok"] else "FAIL"
+            say(f"{mark} {plain(result['agent'])}: {plain(result['said'])}")
+    return COMPLETE if all(result["ok"] for result in results) else FAILED
+
+
+async def _ask_all(agents: Sequence[AgentConfig]) -> list[dict[str, Any]]:
+    return [await _ask(agent) for agent in agents]
+
+
+async def _ask(agent: AgentConfig) -> dict[str, Any]:
+    spec = agent_spec(agent)
+    if spec.provider == PLAYS_DIRECTLY:
+        return {"agent": agent.name, "ok": True, "said": "a simulated player", "seconds": None}
+    request = Request((Message("user", _QUESTION),), Sampling(max_tokens=agent.max_tokens or 64))
+    try:
+        made = create_agent(spec)
+        try:
+            async with asyncio.timeout(_SECONDS):
+                completion = await made.complete(request)
+        finally:
+            await made.close()
+    except (PeerexamError, TimeoutError) as error:
+        said = str(error) or f"no answer within {_SECONDS:.0f} s"
+        return {"agent": agent.name, "ok": False, "said": said, "seconds": None}
+    return _answered(agent.name, completion)
+
+
+def _answered(name: str, completion: Completion) -> dict[str, Any]:
+    usable = completion.state in ("ok", "truncated")
+    said = completion.text.strip() or completion.state
+    return {"agent": name, "ok": usable, "said": said[:200], "seconds": completion.latency}

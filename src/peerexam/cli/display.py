@@ -1,0 +1,159 @@
+"""Progress on standard error: a bar on a terminal, a line every ten seconds elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from peerexam.cli.output import note, plain, redact
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as Bar
+    from rich.progress import TaskID
+
+    from peerexam.protocols.progress import Progress, Snapshot
+
+_EVERY_ON_TERMINAL = 0.25
+_EVERY_ELSEWHERE = 10.0
+
+
+@contextmanager
+def shown(progress: Progress, *, quiet: bool, stall: float) -> Iterator[None]:
+    """Show a run's progress while the block runs.
+
+    Args:
+        progress: What to show.
+        quiet: Show nothing, stall warnings apart.
+        stall: Seconds after which a call in flight is warned of.
+    """
+    over = threading.Event()
+    is_terminal = sys.stderr.isatty() and not quiet
+    show = _BarDisplay(stall) if is_terminal else _LineDisplay(stall, quiet)
+    every = _EVERY_ON_TERMINAL if is_terminal else _EVERY_ELSEWHERE
+
+    def keep_showing() -> None:
+        # A thread, so that a busy event loop still says that it is busy.
+        while not over.wait(min(every, stall)):
+            show.update(progress.snapshot())
+
+    thread = threading.Thread(target=keep_showing, name="progress", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+        show.close(progress.snapshot())
+
+
+class StallWarning:
+    """Warns of the oldest call in flight, once at the limit and again at each doubling.
+
+    Args:
+        seconds: The limit.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._next = seconds
+
+    def text(self, now: Snapshot) -> str | None:
+        """A warning that is due, or None."""
+        if now.oldest_agent is None or now.oldest_seconds < self._seconds:
+            self._next = self._seconds
+            return None
+        if now.oldest_seconds < self._next:
+            return None
+        self._next = max(self._next * 2, now.oldest_seconds)
+        return (
+            f"waiting: a call to '{plain(now.oldest_agent)}' has been in flight for "
+            f"{now.oldest_seconds:.0f} s ({now.in_flight} in flight in all)"
+        )
+
+
+class _LineDisplay:
+    def __init__(self, stall: float, quiet: bool) -> None:
+        self._warning = StallWarning(stall)
+        self._quiet = quiet
+        self._last = ""
+
+    def update(self, now: Snapshot) -> None:
+        if warning := self._warning.text(now):
+            note(warning)
+        line = describe(now)
+        if not self._quiet and line != self._last:
+            note(line)
+        self._last = line
+
+    def close(self, now: Snapshot) -> None:
+        if not self._quiet:
+            note(describe(now))
+
+
+class _BarDisplay:
+    def __init__(self, stall: float) -> None:
+        self._warning = StallWarning(stall)
+        self._bar, self._task = _make_bar()
+        self._bar.start()
+
+    def update(self, now: Snapshot) -> None:
+        if warning := self._warning.text(now):
+            self._bar.console.print(redact(warning), markup=False, style="yellow")
+        total = None if now.planned is None else max(now.planned, now.done)
+        self._bar.update(self._task, completed=now.done, total=total, said=describe(now))
+        self._bar.refresh()
+
+    def close(self, now: Snapshot) -> None:
+        self.update(now)
+        self._bar.stop()
+
+
+def _make_bar() -> tuple[Bar, TaskID]:
+    from rich.console import Console
+    from rich.progress import BarColumn, TextColumn
+    from rich.progress import Progress as Bar
+
+    console = Console(stderr=True)
+    bar = Bar(
+        BarColumn(20),
+        TextColumn("{task.fields[said]}", markup=False),
+        console=console,
+        auto_refresh=False,
+    )
+    return bar, bar.add_task("", total=None, said="")
+
+
+def describe(now: Snapshot) -> str:
+    """One line: calls, rate, cost, time left, the oldest call in flight."""
+    calls = f"{now.done}" if now.planned is None else f"{now.done}/{max(now.planned, now.done)}"
+    parts = [f"{calls} calls"]
+    if now.replayed:
+        parts.append(f"{now.replayed} replayed")
+    if now.failed:
+        parts.append(f"{now.failed} failed")
+    if now.rate is not None:
+        parts.append(f"{now.rate:.1f}/s")
+    parts.append(_money(now))
+    if now.seconds_left is not None and now.done < (now.planned or 0):
+        parts.append(f"{_clock(now.seconds_left)} left")
+    if now.oldest_agent is not None and now.oldest_seconds >= 1:
+        parts.append(f"oldest: {plain(now.oldest_agent)} {now.oldest_seconds:.0f} s")
+    if now.note:
+        parts.insert(0, plain(now.note))
+    return " · ".join(part for part in parts if part)
+
+
+def _money(now: Snapshot) -> str:
+    if not now.cost:
+        return f"{now.unpriced} unpriced" if now.unpriced else ""
+    known = f"${now.cost:.4f}"
+    return f"{known} + {now.unpriced} unpriced" if now.unpriced else known
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

@@ -1,0 +1,125 @@
+"""`init`, `plan` and `validate`: an exam before it is held."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from importlib import resources
+from pathlib import Path
+
+from peerexam.cli.output import note, plain, say, say_json
+from peerexam.errors import SetupError
+from peerexam.protocols.config import ExamConfig
+from peerexam.protocols.loading import load_config
+from peerexam.protocols.plan import Line, Plan, plan
+from peerexam.protocols.spans import Span
+
+
+def config_from(arguments: argparse.Namespace) -> ExamConfig:
+    """The config that a command names, with its flags and the environment."""
+    overrides = list(arguments.set)
+    if arguments.seed is not None:
+        overrides.append(f"seed={arguments.seed}")
+    if arguments.budget_usd is not None:
+        overrides.append(f"limits.budget.usd={arguments.budget_usd!r}")
+    return load_config(arguments.exam, environ=os.environ, overrides=overrides)
+
+
+def plan_of(config: ExamConfig) -> Plan:
+    """The plan of an exam, the user's own questions read where there are any."""
+    if config.questions.file is None:
+        return plan(config)
+    from peerexam.tasks.question_file import load_questions
+
+    return plan(config, [question.text for question in load_questions(config.questions.file)])
+
+
+def write_first(arguments: argparse.Namespace) -> int:
+    """Write a commented EXAM.yaml, over nothing."""
+    path = Path(arguments.path)
+    if path.is_dir():
+        path = path / "EXAM.yaml"
+    text = (resources.files("peerexam.cli") / "EXAM.yaml").read_text(encoding="utf-8")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text.replace("EXAM.yaml", path.name))
+    except FileExistsError:
+        raise SetupError(f"{path} is there already and is not overwritten; name another") from None
+    say(f"wrote {path}")
+    note(f"next: peerexam plan {path}, then peerexam run {path}")
+    return 0
+
+
+def validate(arguments: argparse.Namespace) -> int:
+    """Check a config."""
+    config = config_from(arguments)
+    questions = plan_of(config).questions
+    if arguments.json:
+        say_json({"valid": True, "name": config.name, "agents": [a.name for a in config.agents]})
+    else:
+        say(f"{arguments.exam} is in order: {len(config.agents)} agents, {questions} questions")
+    return 0
+
+
+def print_plan(arguments: argparse.Namespace) -> int:
+    """Print calls, tokens and cost."""
+    planned = plan_of(config_from(arguments))
+    if arguments.json:
+        say_json(planned.to_json())
+    else:
+        say(_plan_text(planned))
+    return 0
+
+
+def _plan_text(planned: Plan) -> str:
+    rows: list[tuple[str, ...]] = [
+        ("agent", "does", "least", "expected", "most", "tokens", "cost (expected – most)")
+    ]
+    rows += [_plan_row(line) for line in planned.lines]
+    tokens = planned.tokens
+    rows.append(("all", "", *_counts(planned.calls), _thousands(tokens.expected), _total(planned)))
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    lines = [_padded(row, widths) for row in rows]
+    lines.insert(1, "─" * len(lines[0]))
+    lines.insert(-1, "─" * len(lines[0]))
+    head = f"{planned.questions} questions; calls least, expected and most, tokens expected"
+    return "\n".join([head, "", *lines, "", *(f"- {text}" for text in planned.assumptions)])
+
+
+def _plan_row(line: Line) -> tuple[str, ...]:
+    tokens = line.prompt_tokens + line.completion_tokens
+    does = {"own": "own comparisons", "questions": "sets questions"}.get(line.task, line.task)
+    return (
+        plain(line.agent),
+        does,
+        *_counts(line.calls),
+        _thousands(tokens.expected),
+        "unknown price" if line.cost is None else _money(line.cost),
+    )
+
+
+def _padded(row: tuple[str, ...], widths: list[int]) -> str:
+    left, right = row[:2], row[2:]
+    cells = [cell.ljust(width) for cell, width in zip(left, widths[:2], strict=True)]
+    cells += [cell.rjust(width) for cell, width in zip(right, widths[2:], strict=True)]
+    return "  ".join(cells).rstrip()
+
+
+def _counts(span: Span) -> tuple[str, str, str]:
+    return _thousands(span.least), _thousands(span.expected), _thousands(span.most)
+
+
+def _thousands(value: float) -> str:
+    return f"{round(value):,}"
+
+
+def _money(cost: Span) -> str:
+    return "none" if not cost.most else f"${cost.expected:,.4f} – ${cost.most:,.4f}"
+
+
+def _total(planned: Plan) -> str:
+    if not planned.unpriced:
+        return _money(planned.cost)
+    known = f"{_money(planned.cost)} + " if planned.cost.most else ""
+    return known + "unknown for " + ", ".join(plain(name) for name in planned.unpriced)

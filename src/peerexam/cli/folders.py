@@ -1,0 +1,69 @@
+"""`report`, `export` and `import`: what a run has left."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from peerexam.cli.output import plain, say, say_json
+from peerexam.errors import SetupError
+
+
+def report(arguments: argparse.Namespace) -> int:
+    """Print a run's standings and write its report."""
+    from peerexam.protocols.runner import tally_folder
+    from peerexam.report.html import write_report
+    from peerexam.report.tables import terminal_table
+    from peerexam.runfolder import RunFolder
+
+    folder = RunFolder(_existing(arguments.folder))
+    standings = (
+        folder.read_standings() if folder.standings_path.exists() else tally_folder(folder.path)
+    )
+    written = write_report(folder.path)
+    if arguments.json:
+        say_json({"folder": str(folder.path), "report": str(written), "standings": standings})
+    else:
+        say(terminal_table(standings))
+        say("")
+        say(f"report: {written}")
+    return 0
+
+
+def export(arguments: argparse.Namespace) -> int:
+    """Write a run as a data set."""
+    from peerexam.report.export import export_dataset
+
+    folder = _existing(arguments.folder)
+    out = Path(arguments.out) if arguments.out else folder / "dataset"
+    written = export_dataset(folder, out, parquet=not arguments.no_parquet)
+    files = sorted(str(p.relative_to(written)) for p in written.rglob("*") if p.is_file())
+    if arguments.json:
+        say_json({"folder": str(written), "files": files})
+    else:
+        say(f"{written}: {', '.join(files)}")
+    return 0
+
+
+def import_results(arguments: argparse.Namespace) -> int:
+    """Make a run's folder from another tool's results."""
+    from peerexam.tasks.importing import import_run
+
+    summary = import_run(arguments.kind, Path(arguments.path), Path(arguments.out))
+    if arguments.json:
+        body = {"kind": summary.kind, "folder": str(summary.out), "agents": list(summary.agents)}
+        say_json({**body, "counts": dict(summary.counts), "left_out": list(summary.left_out)})
+        return 0
+    counts = ", ".join(f"{count} {kind}" for kind, count in summary.counts.items())
+    say(f"{summary.out}: {counts}; agents {', '.join(plain(name) for name in summary.agents)}")
+    for line in summary.left_out:
+        say(f"left out: {plain(line)}")
+    say(f"next: peerexam report {summary.out}")
+    return 0
+
+
+def _existing(text: str) -> Path:
+    folder = Path(text)
+    if not folder.is_dir():
+        raise SetupError(f"{folder} is no folder; name the one that a run left")
+    return folder

@@ -1,0 +1,51 @@
+"""Ctrl-C: the first press leaves everything resumable, the second one ends at once."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+from peerexam.cli.output import note
+
+T = TypeVar("T")
+
+_STATUS = 130
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+def run_interruptibly(work: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine in a new event loop.
+
+    Raises:
+        KeyboardInterrupt: Ctrl-C (or SIGTERM) was pressed, and the work has been wound up.
+    """
+    try:
+        return asyncio.run(_supervised(work))
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt from None
+
+
+async def _supervised(work: Coroutine[Any, Any, T]) -> T:
+    task = asyncio.current_task()
+    pressed = False
+
+    def press() -> None:
+        nonlocal pressed
+        if pressed:
+            os._exit(_STATUS)  # what was answered is on disk already; nothing is left to save
+        pressed = True
+        note("stopping; press Ctrl-C again to end at once")
+        if task is not None:
+            task.cancel()
+
+    loop = asyncio.get_running_loop()
+    for signal_number in _SIGNALS:
+        try:
+            loop.add_signal_handler(signal_number, press)
+        except (NotImplementedError, RuntimeError, ValueError):
+            break  # no such thing on this system, or not in the main thread
+    # The handlers stay until the loop closes: winding up may take long enough for a second press.
+    return await work

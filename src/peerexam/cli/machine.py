@@ -1,0 +1,121 @@
+"""`agents`, `weights`, `serve`, `selftest` and `schema`: what is here."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+
+from peerexam.cli import COMPLETE, FAILED
+from peerexam.cli.output import note, plain, say, say_json
+from peerexam.errors import SetupError
+
+
+def agents(arguments: argparse.Namespace) -> int:
+    """Say which agents can be had, or ask some."""
+    from peerexam.cli import checking
+
+    if arguments.check:
+        return checking.check_models([arguments.check], as_json=arguments.json)
+    if arguments.live:
+        return checking.check_exam(arguments.live, as_json=arguments.json)
+    return checking.list_agents(as_json=arguments.json)
+
+
+def prove(arguments: argparse.Namespace) -> int:
+    """Plant biases in simulated players, and find them."""
+    from peerexam.protocols.selftest import selftest
+
+    report = selftest(arguments.seed)
+    checks = [
+        {
+            "name": check.name,
+            "planted": check.planted,
+            "found": check.found,
+            "low": check.low,
+            "high": check.high,
+            "ok": check.ok,
+        }
+        for check in report.checks
+    ]
+    all_ok = all(check.ok for check in report.checks)
+    if arguments.json:
+        say_json({"seed": arguments.seed, "ok": all_ok, "checks": checks})
+        return COMPLETE if all_ok else FAILED
+    width = max(len(check.name) for check in report.checks)
+    say(f"{'':4}  {'planted and looked for':{width}}  planted    found  interval")
+    for check in report.checks:
+        interval = "" if check.low is None else f"{check.low:.3f} to {check.high:.3f}"
+        say(
+            f"{'ok' if check.ok else 'FAIL':4}  {check.name:{width}}  {_number(check.planted)}  "
+            f"{_number(check.found)}  {interval}".rstrip()
+        )
+    return COMPLETE if all_ok else FAILED
+
+
+def _number(value: float | None) -> str:
+    return f"{'none':>7}" if value is None else f"{value:7.3f}"
+
+
+def show_weights(arguments: argparse.Namespace) -> int:
+    """Say what weights are, licence first, and fetch them on request."""
+    from peerexam.agents import weights
+
+    names = [arguments.name] if arguments.name else list(weights.WEIGHTS)
+    if arguments.fetch and not arguments.name:
+        raise SetupError(f"name the weights to fetch: {', '.join(names)}")
+    if not arguments.json:
+        for name in names:
+            say(weights.describe(name))
+            say("  installed" if weights.is_installed(name) else "  not installed")
+    if arguments.fetch:
+        sys.stdout.flush()
+        note(f"fetching {names[0]}")
+        weights.fetch(names[0])
+        note(f"{names[0]} is installed")
+    if arguments.json:
+        say_json(
+            {
+                name: {"about": weights.describe(name), "installed": weights.is_installed(name)}
+                for name in names
+            }
+        )
+    return COMPLETE
+
+
+def serve(arguments: argparse.Namespace) -> int:
+    """Serve a local model until Ctrl-C."""
+    from peerexam.agents.serving import serve_model
+
+    with serve_model(arguments.model, port=arguments.port) as address:
+        say(f"{plain(arguments.model)} is served at {address}; Ctrl-C ends it")
+        sys.stdout.flush()
+        if os.name == "posix":
+            import signal
+
+            signal.pause()
+    return COMPLETE
+
+
+def print_schema(arguments: argparse.Namespace) -> int:
+    """Print JSON Schemas."""
+    from peerexam.protocols.config import ExamConfig
+
+    parts = {}
+    if arguments.what in ("all", "config"):
+        parts["config"] = ExamConfig.model_json_schema()
+    if arguments.what in ("all", "records"):
+        parts["records"] = _record_schemas()
+    say_json(parts if arguments.what == "all" else parts[arguments.what])
+    return COMPLETE
+
+
+def _record_schemas() -> dict[str, object]:
+    from pydantic import TypeAdapter
+
+    from peerexam.records import Answer, Mark, Question, Ranking, Verdict
+
+    return {
+        kind.__name__: TypeAdapter(kind).json_schema()
+        for kind in (Question, Answer, Mark, Verdict, Ranking)
+    }

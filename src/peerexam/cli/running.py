@@ -1,0 +1,88 @@
+"""`run`, `rejudge` and `add`: the commands that ask models."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+from peerexam.cli import COMPLETE, PARTIAL
+from peerexam.cli.agent_files import read_agents
+from peerexam.cli.display import shown
+from peerexam.cli.exam import config_from, plan_of
+from peerexam.cli.interrupt import run_interruptibly
+from peerexam.cli.output import note, plain, say, say_json
+from peerexam.errors import SetupError
+from peerexam.protocols import rerunning, runner
+from peerexam.protocols.outcome import Outcome
+from peerexam.protocols.progress import Progress
+from peerexam.report.html import write_report
+from peerexam.report.tables import terminal_table
+
+Work = Callable[[Progress], Coroutine[Any, Any, Outcome]]
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Hold an exam, or go on with it."""
+    config = config_from(arguments)
+    out = Path(arguments.out) if arguments.out else runner.default_folder(config)
+    expected = round(plan_of(config).calls.expected)
+    db = _ledger(arguments)
+    return _perform(
+        arguments, lambda progress: runner.run_exam(config, out, db=db, progress=progress), expected
+    )
+
+
+def rejudge(arguments: argparse.Namespace) -> int:
+    """Let other judges judge old answers."""
+    judges = read_agents(arguments.judges)
+    folder, out, db = Path(arguments.folder), Path(arguments.out), _ledger(arguments)
+    return _perform(
+        arguments, lambda progress: rerunning.rejudge(folder, judges, out, db=db, progress=progress)
+    )
+
+
+def add(arguments: argparse.Namespace) -> int:
+    """Let one more agent join a run."""
+    agents = read_agents([arguments.agent], name=arguments.name)
+    if len(agents) != 1:
+        raise SetupError(f"{arguments.agent} holds {len(agents)} agents; add joins one at a time")
+    folder, db = Path(arguments.folder), _ledger(arguments)
+    return _perform(
+        arguments, lambda progress: rerunning.add(folder, agents[0], db=db, progress=progress)
+    )
+
+
+def _ledger(arguments: argparse.Namespace) -> str | None:
+    db: str | None = arguments.db or os.environ.get("PEEREXAM_DB") or None
+    return db
+
+
+def _perform(arguments: argparse.Namespace, work: Work, planned: int | None = None) -> int:
+    progress = Progress(planned)
+    with shown(progress, quiet=arguments.quiet, stall=arguments.stall):
+        outcome = run_interruptibly(work(progress))
+    report = write_report(outcome.folder)
+    if arguments.json:
+        say_json(
+            {
+                "folder": str(outcome.folder),
+                "status": outcome.status,
+                "reason": outcome.reason,
+                "report": str(report),
+                "standings": outcome.standings,
+            }
+        )
+    else:
+        say(terminal_table(outcome.standings))
+        _say_where(outcome, report)
+    return COMPLETE if outcome.status == "complete" else PARTIAL
+
+
+def _say_where(outcome: Outcome, report: Path) -> None:
+    say("")
+    say(f"report: {report}")
+    if outcome.status == "partial":
+        note(f"partial: {plain(outcome.reason or 'no reason given')}")
