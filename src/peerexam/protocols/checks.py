@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from peerexam.agents.registry import installed_providers
-from peerexam.agents.spec import parse_model
+from peerexam.agents.spec import AgentSpec, parse_model
 from peerexam.calls import canonical_json
 from peerexam.errors import SetupError
+from peerexam.examiners.prompts import PromptLibrary
+from peerexam.examiners.simulated_spec import sim_spec
 from peerexam.protocols.config import AgentConfig, ExamConfig
 from peerexam.protocols.document import Place
 from peerexam.protocols.problems import suggest
@@ -16,21 +18,28 @@ from peerexam.protocols.problems import suggest
 _CANNOT_SCORE = frozenset({"openai", "file"})
 """Providers of ours that give no log-probabilities of a given text; plug-ins say so themselves."""
 
-_PLAYS_DIRECTLY = "sim"
+PLAYS_DIRECTLY = "sim"
 """Simulated players differ by name, so that three equal ones are three."""
 
 
 def check(config: ExamConfig) -> Iterator[tuple[Place, str]]:
     """Every problem with its place, in no particular order."""
-    yield from _models(config)
-    yield from _twins(config)
+    yield from check_agents(config.agents)
     yield from _files(config)
+    yield from _prompts(config)
     yield from _roles(config)
 
 
-def _models(config: ExamConfig) -> Iterator[tuple[Place, str]]:
-    providers = sorted(installed_providers())
-    for index, agent in enumerate(config.agents):
+def check_agents(agents: Sequence[AgentConfig]) -> Iterator[tuple[Place, str]]:
+    """What is wrong with agents, whatever the exam."""
+    yield from _models(agents)
+    yield from _twins(agents)
+    yield from _model_files(agents)
+
+
+def _models(agents: Sequence[AgentConfig]) -> Iterator[tuple[Place, str]]:
+    providers = sorted({info.name for info in installed_providers()} | {PLAYS_DIRECTLY})
+    for index, agent in enumerate(agents):
         place = ("agents", index, "model")
         try:
             provider = parse_model(agent.model)[0]
@@ -39,12 +48,38 @@ def _models(config: ExamConfig) -> Iterator[tuple[Place, str]]:
             continue
         if provider not in providers:
             yield place, f"no provider '{provider}'; {suggest(provider, providers)}"
+        elif provider == PLAYS_DIRECTLY:
+            yield from _player(agent, place)
         elif agent.judge.by == "likelihood" and provider in _CANNOT_SCORE:
             yield (
                 ("agents", index, "judge", "by"),
                 f"'{provider}' gives no log-probabilities of a given text, so it cannot judge by "
                 "likelihood; use judge: {by: prompt}, or a local/ or gguf/ model",
             )
+
+
+def _player(agent: AgentConfig, place: Place) -> Iterator[tuple[Place, str]]:
+    try:
+        sim_spec(agent_spec(agent))
+    except SetupError as error:
+        yield place, str(error)
+
+
+def agent_spec(agent: AgentConfig) -> AgentSpec:
+    """What a provider gets of an agent's config; settings beside the model win over its name's.
+
+    Raises:
+        SetupError: The model's name cannot be read.
+    """
+    provider, model, base_url, options = parse_model(agent.model)
+    return AgentSpec(
+        agent.name,
+        provider,
+        model,
+        agent.base_url or base_url,
+        agent.api_key_env,
+        {**options, **agent.options},
+    )
 
 
 def identity(agent: AgentConfig) -> str:
@@ -59,12 +94,12 @@ def identity(agent: AgentConfig) -> str:
     )
 
 
-def _twins(config: ExamConfig) -> Iterator[tuple[Place, str]]:
+def _twins(agents: Sequence[AgentConfig]) -> Iterator[tuple[Place, str]]:
     """Agents that would share every call, and so are one agent counted twice."""
     seen: dict[tuple[str, str], str] = {}
-    for index, agent in enumerate(config.agents):
+    for index, agent in enumerate(agents):
         try:
-            if parse_model(agent.model)[0] == _PLAYS_DIRECTLY:
+            if parse_model(agent.model)[0] == PLAYS_DIRECTLY:
                 continue
             base = identity(agent)
         except ValueError:
@@ -82,6 +117,14 @@ def _twins(config: ExamConfig) -> Iterator[tuple[Place, str]]:
                 break
 
 
+def _prompts(config: ExamConfig) -> Iterator[tuple[Place, str]]:
+    if config.prompts:
+        names = PromptLibrary().names
+        for name in config.prompts:
+            if name not in names:
+                yield ("prompts", name), f"no prompt '{name}'; {suggest(name, names)}"
+
+
 def _files(config: ExamConfig) -> Iterator[tuple[Place, str]]:
     wanted: list[tuple[Place, str]] = [
         (("prompts", key), str(path)) for key, path in config.prompts.items()
@@ -90,13 +133,21 @@ def _files(config: ExamConfig) -> Iterator[tuple[Place, str]]:
         wanted.append((("questions", "file"), str(config.questions.file)))
     if config.judging.rubric is not None:
         wanted.append((("judging", "rubric"), str(config.judging.rubric)))
-    for index, agent in enumerate(config.agents):
-        if agent.model.startswith(("file/", "gguf/")):
-            wanted.append((("agents", index, "model"), agent.model.split("/", 1)[1].split("?")[0]))
     for place, path in wanted:
-        problem = _unreadable(path)
-        if problem:
-            yield place, f"{problem}: {path}"
+        yield from _readable(place, path)
+
+
+def _model_files(agents: Sequence[AgentConfig]) -> Iterator[tuple[Place, str]]:
+    for index, agent in enumerate(agents):
+        if agent.model.startswith(("file/", "gguf/")):
+            path = agent.model.split("/", 1)[1].split("?")[0]
+            yield from _readable(("agents", index, "model"), path)
+
+
+def _readable(place: Place, path: str) -> Iterator[tuple[Place, str]]:
+    problem = _unreadable(path)
+    if problem:
+        yield place, f"{problem}: {path}"
 
 
 def _unreadable(path: str) -> str | None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from peerexam.agents.spec import parse_model
-from peerexam.protocols.checks import identity
+from peerexam.protocols.checks import PLAYS_DIRECTLY, identity
 from peerexam.protocols.config import AgentConfig, ExamConfig, RoleName
 from peerexam.protocols.spans import Span, comparisons, exactly, total
 
@@ -151,7 +151,7 @@ class Counting:
     def _is_own(self, judge: AgentConfig, examinee: AgentConfig) -> bool:
         if judge.name == examinee.name:
             return True
-        if "sim" in (_provider(judge), _provider(examinee)):
+        if PLAYS_DIRECTLY in (_provider(judge), _provider(examinee)):
             return False
         if self._config.judging.own_answers == "model":
             return parse_model(judge.model)[:3] == parse_model(examinee.model)[:3]
@@ -213,7 +213,7 @@ class Counting:
             yield _work(agent, "judge", "scoring", calls, shown, Span())
             return
         pairs = comparisons(others, judging.ranking) * questions
-        again = Span(1, 1, 1 if _provider(agent) == "sim" else 1 + judging.reasks)
+        again = Span(1, 1, 1 if _provider(agent) == PLAYS_DIRECTLY else 1 + judging.reasks)
         limit = agent.max_tokens or judging.max_tokens
         reply = Span(1, min(limit, _REPLY), limit)
         one = self._question_tokens() + self._answer_tokens()
@@ -255,7 +255,7 @@ def _work(
     agent: AgentConfig, role: RoleName, task: Task, calls: Span, shown: Span, reply: Span
 ) -> Work:
     """Tokens from tokens a call; simulated players play without any."""
-    if _provider(agent) == "sim":
+    if _provider(agent) == PLAYS_DIRECTLY:
         return Work(agent, role, task, calls, Span(), Span())
     words = _WORDS_OF_PROMPT[task] + len(agent.system or "") / _CHARACTERS_PER_TOKEN
     asked_again = Span(0, 0, reply.most + _REASK)

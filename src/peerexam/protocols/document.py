@@ -43,6 +43,17 @@ class Document:
                 return self.lines[tuple(place[:end])]
         return None
 
+    def below(self, key: str) -> Document:
+        """The same as a mapping with a key: a bare list or a bare entry of one is put under it."""
+        if isinstance(self.value, dict) and key in self.value:
+            return self
+        entries = self.value if isinstance(self.value, list) else [self.value]
+        if not all(isinstance(entry, dict) for entry in entries):
+            return Document(None)
+        above: Place = (key,) if isinstance(self.value, list) else (key, 0)
+        lines = {(*above, *place): line for place, line in self.lines.items()}
+        return Document({key: entries}, lines)
+
 
 def read_document(path: Path) -> Document:
     """Read a file by its suffix: `.json`, `.toml`, and YAML for everything else.

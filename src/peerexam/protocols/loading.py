@@ -6,16 +6,16 @@ wrong without asking a model is found here, all of it at once, each with its lin
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import yaml
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from peerexam.calls import Json
 from peerexam.errors import ConfigError
-from peerexam.protocols.checks import check
-from peerexam.protocols.config import ExamConfig
+from peerexam.protocols.checks import check, check_agents
+from peerexam.protocols.config import AgentConfig, ExamConfig
 from peerexam.protocols.document import Document, Place, read_document
 from peerexam.protocols.overrides import apply, from_environment, from_flags
 from peerexam.protocols.problems import describe
@@ -55,10 +55,44 @@ def load_config(
     try:
         config = ExamConfig.model_validate(value)
     except ValidationError as error:
-        found = error.errors(include_url=False)
-        raise voice.error([(tuple(e["loc"]), describe(e, ExamConfig)) for e in found]) from None
+        raise voice.error(list(_problems(error, ExamConfig))) from None
     voice.stop_if(check(config))
     return config
+
+
+class _AgentFile(BaseModel):
+    agents: tuple[AgentConfig, ...]
+
+
+def load_agents(path: Path | str) -> tuple[AgentConfig, ...]:
+    """The agents of a file: an EXAM.yaml, a list of agents, or one agent.
+
+    Raises:
+        ConfigError: Everything that is wrong, a line each.
+    """
+    path = Path(path)
+    document = read_document(path).below("agents")
+    voice = _Voice(path, document, {})
+    if not isinstance(document.value, dict):
+        raise ConfigError("expected agents: a list, each with a name and a model", path)
+    value = _resolve_paths(document.value, path.resolve().parent)
+    voice.stop_if(find_secrets(value["agents"], ("agents",)))
+    try:
+        agents = _AgentFile.model_validate(value).agents
+    except ValidationError as error:
+        raise voice.error(list(_problems(error, _AgentFile))) from None
+    voice.stop_if(check_agents(agents))
+    return agents
+
+
+def _problems(error: ValidationError, model: type[BaseModel]) -> Iterator[Problem]:
+    found = error.errors(include_url=False)
+    places = [tuple(one["loc"]) for one in found]
+    for one, place in zip(found, places, strict=True):
+        # A list whose entries are all wrong is reported by pydantic as too short as well.
+        inner = any(len(other) > len(place) and other[: len(place)] == place for other in places)
+        if not inner:
+            yield place, describe(one, model)
 
 
 def dump_config(config: ExamConfig) -> str:

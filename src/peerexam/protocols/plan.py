@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from peerexam.agents.registry import runs_here
 from peerexam.agents.spec import parse_model
 from peerexam.calls import Json
+from peerexam.protocols.checks import PLAYS_DIRECTLY
 from peerexam.protocols.config import ExamConfig, RoleName
 from peerexam.protocols.counting import Counting, Task, Work
 from peerexam.protocols.spans import Span, total
-
-FREE_PROVIDERS = frozenset({"sim", "file", "local", "gguf"})
-"""Providers that run here and send no bill. Any other without a `price` has an unknown one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,12 +92,13 @@ def plan(config: ExamConfig, own_questions: Sequence[str] | None = None) -> Plan
 
 def _priced(work: Work) -> Line:
     agent = work.agent
+    provider = parse_model(agent.model)[0]
     cost: Span | None = None
     if agent.price is not None:
         cost = work.prompt_tokens * (agent.price.input / 1e6) + work.completion_tokens * (
             agent.price.output / 1e6
         )
-    elif parse_model(agent.model)[0] in FREE_PROVIDERS:
+    elif runs_here(provider) or provider == PLAYS_DIRECTLY:
         cost = Span()
     return Line(
         agent.name,

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from peerexam.protocols.document import Place
 
 _WHOLE = "a whole number"
-_TEXT = "text; put it in quotes"
+_TEXT = "text (in quotes, where it could be read as something else)"
 
 _WANTED = {
     "int_type": _WHOLE,
@@ -86,7 +86,8 @@ def suggest(given: str, known: Sequence[str]) -> str:
     >>> suggest("sed", ["seed", "name"])
     "did you mean 'seed'?"
     """
-    near = difflib.get_close_matches(given.lower(), known, n=1, cutoff=0.6)
+    begun = [word for word in known if len(given) > 2 and word.startswith(given.lower())]
+    near = begun or difflib.get_close_matches(given.lower(), known, n=1, cutoff=0.6)
     if near:
         return f"did you mean '{near[0]}'?"
     return f"it can be {', '.join(known)}" if known else "delete it"
