@@ -57,7 +57,8 @@ def home_advantage(
         confidence: Of the intervals.
 
     Returns:
-        In the order of `c.agents`. `n` is the number of questions that count, own and others'.
+        In the order of `c.agents`. `n` is the number of questions that count, own and others';
+        `left_out` that of judged questions without an author or a third party's result.
 
     Raises:
         StatisticsError: Bad settings.
@@ -65,6 +66,7 @@ def home_advantage(
     check_settings(rounds, confidence)
     points, count = pair_points(c, rule).third_party_sums()
     points, count = points.sum(axis=2), count.sum(axis=2)
+    judged = np.bincount(c.question, minlength=len(c.questions)) > 0
     writer = [authors.get(name) for name in c.questions]
     known = np.array([name is not None for name in writer], dtype=np.bool_)
     estimates = []
@@ -73,7 +75,7 @@ def home_advantage(
         home = _side(c, points[:, agent], count[:, agent], own)
         away = _side(c, points[:, agent], count[:, agent], known & ~own)
         n = int(((count[:, agent] > 0) & known).sum())
-        left_out = len(c.questions) - n
+        left_out = int(judged.sum()) - n
         estimates.append(_difference(home, away, n, left_out, rounds, rng, confidence))
     return with_holm(estimates)
 

@@ -1,0 +1,279 @@
+"""Self-preference: own judgement against peers', ranks (paper 004, Eq. 1) and third parties'."""
+
+import itertools
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from peerexam.errors import StatisticsError
+from peerexam.records import Verdict, Winner
+from peerexam.stats.self_preference import SelfPreference, self_preference
+from peerexam.stats.tables import Comparisons, comparisons_from
+
+
+def rng(seed: int = 0) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+def sampled(
+    names: tuple[str, ...], planted: dict[str, float], questions: int, seed: int
+) -> Comparisons:
+    """Equal models; a judge adds what is planted to the chance that its own answer wins."""
+    draw = rng(seed)
+    size = len(names)
+    first, second = np.nonzero(~np.eye(size, dtype=bool))
+    pairs = len(first)
+    own = np.array([planted.get(name, 0.0) for name in names])[:, None] * (
+        (first == np.arange(size)[:, None]) * 1.0 - (second == np.arange(size)[:, None])
+    )
+    points = (draw.random((questions, size, pairs)) < 0.5 + own).astype(float)
+    shape = points.shape
+    return Comparisons(
+        names,
+        names,
+        tuple(f"q{k}" for k in range(questions)),
+        np.broadcast_to(np.arange(questions)[:, None, None], shape).ravel(),
+        np.broadcast_to(np.arange(size)[:, None], shape).ravel(),
+        np.broadcast_to(first, shape).ravel(),
+        np.broadcast_to(second, shape).ravel(),
+        points.ravel(),
+        np.arange(questions),
+    )
+
+
+def agreed(question: str, judge: str, winner: str, loser: str) -> list[Verdict]:
+    return [
+        Verdict(question, judge, winner, loser, "first"),
+        Verdict(question, judge, loser, winner, "second"),
+    ]
+
+
+def ranked(question: str, judge: str, order: str) -> list[Verdict]:
+    """A judge that prefers earlier letters of `order`, in both orders of every pair."""
+    return [
+        verdict
+        for better, worse in itertools.combinations(order, 2)
+        for verdict in agreed(question, judge, better, worse)
+    ]
+
+
+def present(found: SelfPreference | None) -> SelfPreference:
+    assert found is not None
+    return found
+
+
+# One question in two: a puts itself first, b and c put it last; b and c agree on the rest.
+BY_HAND = [
+    *ranked("q1", "a", "abc"),
+    *ranked("q1", "b", "bca"),
+    *ranked("q1", "c", "bca"),
+    *ranked("q2", "a", "abc"),
+    *ranked("q2", "b", "abc"),
+    *ranked("q2", "c", "bac"),
+]
+
+
+def test_three_models_come_out_as_worked_by_hand() -> None:
+    c = comparisons_from(BY_HAND, "abc", "abc")
+    a, b, judge_c = map(present, self_preference(c, rng=rng(), rounds=200))
+    # a on (b, c). q1: own 1, 1; peers b and c: 0, 0 and 0, 0. q2: own 1, 1; on b peers 1 and 0,
+    # on c 1 and 1. Differences 1, 1, ½, 0, mean 5/8.
+    assert a.win_rate.value == pytest.approx(5 / 8)
+    assert (a.win_rate.n, a.win_rate.left_out) == (4, 0)
+    # Ranks of a: own 1, 1; by b 3, 1; by c 3, 2. θ: 1, 2, 2.5, so 1 − 2.25.
+    assert a.rank_bias.value == pytest.approx(-1.25)
+    assert (a.rank_bias.n, a.rank_bias.left_out) == (2, 0)
+    # Third parties of a against b: c says 0, 0; against c: b says 0, 1. Differences 1, 1, 1, 0.
+    assert a.third_party.value == pytest.approx(3 / 4)
+    # b ranks itself 1, 2; a ranks it 2, 2; c 1, 1: 1.5 − (2 + 1) ÷ 2 = 0.
+    assert b.rank_bias.value == pytest.approx(0)
+    # c ranks itself 2, 3; a: 3, 3; b: 2, 3: 2.5 − (3 + 2.5) ÷ 2.
+    assert judge_c.rank_bias.value == pytest.approx(-0.25)
+
+
+def test_ties_get_average_ranks() -> None:
+    tie: Winner = "tie"
+    verdicts = [
+        Verdict("q1", "a", x, y, tie) for x, y in itertools.permutations("abc", 2)
+    ] + ranked("q1", "b", "bac")
+    found = present(self_preference(comparisons_from(verdicts, "abc", "ab"), rng=rng())[0])
+    assert found.rank_bias.value == pytest.approx(2 - 2)  # all three tie on rank 2; b has it second
+    assert found.win_rate.value == pytest.approx(0)  # ½, ½ against 0, 1
+
+
+def test_a_fair_model_is_blamed_for_its_peers_unless_only_third_parties_count() -> None:
+    # Three equal models, two favour themselves by 30 points. As peers of the third they give it
+    # 20 % against themselves and 50 % against the other: 35 %, so it reads +15.
+    c = sampled(("a", "b", "c"), {"a": 0.3, "b": 0.3}, 3000, seed=1)
+    a, b, fair = map(present, self_preference(c, rng=rng(), rounds=500))
+    assert fair.win_rate.value == pytest.approx(0.15, abs=0.02)
+    assert fair.win_rate.p is not None
+    assert fair.win_rate.p < 0.01
+    assert fair.third_party.value == pytest.approx(0, abs=0.02)
+    for biased in (a, b):
+        assert biased.third_party.value == pytest.approx(0.3, abs=0.02)
+        assert biased.third_party.low is not None
+        assert biased.third_party.low > 0.25
+
+
+def test_the_rank_difference_has_the_leak_too() -> None:
+    # Ranks run the other way, and two opponents make a rank two comparisons: −2 × 0.15.
+    c = sampled(("a", "b", "c"), {"a": 0.3, "b": 0.3}, 3000, seed=1)
+    fair = present(self_preference(c, rng=rng(), rounds=200, rule="average")[2])
+    assert fair.rank_bias.value == pytest.approx(-0.3, abs=0.07)
+
+
+def test_a_fair_panel_is_accused_at_the_nominal_rate() -> None:
+    alarms, small_p, families = 0, 0, 0
+    for seed in range(200):
+        c = sampled(("a", "b", "c", "d"), {}, 24, seed)
+        found = [present(f).third_party for f in self_preference(c, rng=rng(seed), rounds=400)]
+        alarms += sum(not (e.low or 0) <= 0 <= (e.high or 0) for e in found)
+        small_p += sum((e.p or 0) < 0.05 for e in found)
+        families += any((e.p_holm or 0) < 0.05 for e in found)
+    # 5 % of 800 is 40 and of 200 is 10; 1 in 1000 binomial samples lies above 60 and above 21
+    assert alarms <= 60
+    assert small_p <= 60
+    assert families <= 21
+    assert alarms >= 20
+
+
+@pytest.mark.parametrize("rule", ["tie", "average", "abstain"])
+def test_a_planted_preference_is_found_under_every_rule(rule: str) -> None:
+    c = sampled(("a", "b", "c", "d"), {"b": 0.25}, 150, seed=4)
+    found = self_preference(c, rule=rule, rng=rng(), rounds=500)  # type: ignore[arg-type]
+    b = present(found[1])
+    assert b.third_party.low is not None
+    assert b.third_party.low > 0
+    assert b.rank_bias.high is not None
+    assert b.rank_bias.high < 0
+    assert b.third_party.p_holm is not None
+    assert b.third_party.p_holm < 0.05
+
+
+def test_abstaining_leaves_pairs_with_disagreeing_orders_out() -> None:
+    c = sampled(("a", "b", "c"), {}, 40, seed=2)
+    tie, abstain = (
+        present(self_preference(c, rule=rule, rng=rng(), rounds=10)[0]).win_rate
+        for rule in ("tie", "abstain")
+    )
+    assert tie.left_out == 0
+    assert abstain.left_out > 0
+    assert abstain.n + abstain.left_out == tie.n == 80
+
+
+def test_unreadable_verdicts_are_left_out_and_counted() -> None:
+    verdicts = [
+        replace(v, winner=None, state="unparsed") if (v.judge, v.first) == ("a", "a") else v
+        for v in BY_HAND
+        if v.question_id == "q1"
+    ] + [v for v in BY_HAND if v.question_id == "q2"]
+    found = present(self_preference(comparisons_from(verdicts, "abc", "abc"), rng=rng())[0])
+    assert (found.win_rate.n, found.win_rate.left_out) == (2, 2)
+    assert (found.rank_bias.n, found.rank_bias.left_out) == (1, 1)
+    assert found.win_rate.value == pytest.approx(1 / 4)  # q2 alone: ½ and 0
+
+
+def test_a_sorted_ranking_counts_through_what_its_comparisons_imply() -> None:
+    # d compared b > c and c > e only, as a sort may; b > e follows.
+    names = "bcde"
+    verdicts = [
+        v
+        for k in range(3)
+        for v in (
+            *ranked(f"q{k}", "b", "bcde"),
+            *agreed(f"q{k}", "d", "b", "c"),
+            *agreed(f"q{k}", "d", "c", "e"),
+            *(v for other in "bce" for v in agreed(f"q{k}", "d", "d", other)),
+        )
+    ]
+    b, d = map(
+        present, self_preference(comparisons_from(verdicts, names, "bd"), rng=rng(), rounds=50)
+    )
+    # b ranks itself 1; d has d b c e, so b 2. d ranks itself 1; b has it 3.
+    assert b.rank_bias.value == pytest.approx(-1)
+    assert d.rank_bias.value == pytest.approx(-2)
+    # b on c, d, e: own 1 1 1; d says 1, 0 and, implied, 1.
+    assert b.win_rate.value == pytest.approx(1 / 3)
+    assert b.win_rate.left_out == 0
+
+
+def test_two_models_that_judge_each_other_have_no_third_party() -> None:
+    verdicts = [v for k in range(4) for j in "ab" for v in ranked(f"q{k}", j, "ab")]
+    found = present(self_preference(comparisons_from(verdicts, "ab", "ab"), rng=rng())[0])
+    assert found.win_rate.value == 0
+    assert found.third_party.value is None
+    assert found.third_party.p is None
+    assert "third party" in (found.third_party.reason or "")
+    assert found.third_party.left_out == 4
+
+
+def test_judges_that_do_not_answer_or_were_not_asked_have_none() -> None:
+    verdicts = [*ranked("q1", "x", "abc"), *agreed("q1", "c", "a", "b"), *ranked("q1", "a", "abc")]
+    found = self_preference(comparisons_from(verdicts, "abc", "xca"), rng=rng(), rounds=10)
+    assert found[:2] == [None, None]
+    assert found[2] is not None
+
+
+def test_an_empty_table_gives_none_for_everybody() -> None:
+    assert self_preference(comparisons_from([], "abc", "abc"), rng=rng()) == [None] * 3
+
+
+def test_equal_seeds_give_equal_results_and_settings_are_checked() -> None:
+    c = comparisons_from(BY_HAND, "abc", "abc")
+    assert self_preference(c, rng=rng(7)) == self_preference(c, rng=rng(7))
+    with pytest.raises(StatisticsError, match="rounds"):
+        self_preference(c, rng=rng(), rounds=0)
+    with pytest.raises(StatisticsError, match="confidence"):
+        self_preference(c, rng=rng(), confidence=1.0)
+    with pytest.raises(StatisticsError, match="no rule"):
+        self_preference(c, rule="vote", rng=rng())  # type: ignore[arg-type]
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.permutations("abcd"), st.integers(0, 10_000))
+def test_names_and_the_order_of_rows_do_not_matter(order: list[str], seed: int) -> None:
+    c = sampled(tuple("abcd"), {"a": 0.2}, 6, seed)
+    place = np.array([order.index(name) for name in "abcd"])
+    shuffle = rng(seed).permutation(len(c.points))
+    d = replace(
+        c,
+        agents=tuple(order),
+        judges=tuple(order),
+        question=c.question[shuffle],
+        judge=place[c.judge][shuffle],
+        first=place[c.first][shuffle],
+        second=place[c.second][shuffle],
+        points=c.points[shuffle],
+    )
+    ours = dict(zip(c.judges, self_preference(c, rng=rng(), rounds=10), strict=True))
+    theirs = dict(zip(d.judges, self_preference(d, rng=rng(), rounds=10), strict=True))
+    for name in "abcd":
+        one, two = present(ours[name]), present(theirs[name])
+        assert one.win_rate.value == pytest.approx(two.win_rate.value)
+        assert one.rank_bias.value == pytest.approx(two.rank_bias.value)
+        assert one.third_party.value == pytest.approx(two.third_party.value)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 10_000), st.sampled_from(["tie", "average"]))
+def test_showing_every_pair_the_other_way_round_changes_nothing(seed: int, rule: str) -> None:
+    c = sampled(tuple("abc"), {"a": 0.2}, 5, seed)
+    turned = replace(c, first=c.second, second=c.first, points=1 - c.points)
+    assert self_preference(c, rule=rule, rng=rng(), rounds=10) == self_preference(  # type: ignore[arg-type]
+        turned,
+        rule=rule,  # type: ignore[arg-type]
+        rng=rng(),
+        rounds=10,
+    )
+
+
+def test_ten_thousand_rounds_take_seconds() -> None:
+    c = sampled(tuple("abcde"), {"a": 0.1}, 80, seed=0)
+    start = time.process_time()
+    self_preference(c, rng=rng(), rounds=10_000)
+    assert time.process_time() - start < 5
