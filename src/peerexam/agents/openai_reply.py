@@ -1,0 +1,128 @@
+"""Reading a chat completion, whoever's server wrote it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from peerexam.agents.thinking import split_thinking
+from peerexam.calls import Completion, State, TokenLogprob, Usage
+from peerexam.errors import OverloadedError
+
+LEAST_LOGPROB = -9999.0
+"""What the OpenAI API writes for a token too unlikely to have a number."""
+
+
+def read_reply(body: Any, latency: float, dropped: tuple[str, ...] = ()) -> Completion:
+    """A completion from a reply's JSON.
+
+    A refusal, a filtered, an empty and a cut reply are completions with that state.
+
+    Args:
+        body: The decoded JSON of an HTTP 200 that holds no error.
+        latency: Seconds from sending to the last byte.
+        dropped: Parameters that were left out.
+
+    Raises:
+        OverloadedError: There is no choice in it, or the choice broke off with an error; what
+            text there is, is half an answer and is thrown away.
+    """
+    choices = body.get("choices") if isinstance(body, Mapping) else None
+    if not isinstance(choices, list) or not choices or not isinstance(choices[0], Mapping):
+        raise OverloadedError("the reply holds no choices")
+    choice: Mapping[str, Any] = choices[0]
+    finish = choice.get("finish_reason")
+    if choice.get("error") or finish == "error":
+        raise OverloadedError(f"the reply broke off: {_reason(choice.get('error'))}")
+    message = choice.get("message")
+    message = message if isinstance(message, Mapping) else {"content": choice.get("text")}
+    content, thought_apart = _content(message.get("content"))
+    thinking, text, unclosed = split_thinking(content)
+    refusal = message.get("refusal")
+    usage = body.get("usage")
+    usage = usage if isinstance(usage, Mapping) else {}
+    return Completion(
+        text=text or (refusal if isinstance(refusal, str) else ""),
+        state=_state(text, refusal, finish, unclosed),
+        finish_reason=finish if isinstance(finish, str) else None,
+        usage=_usage(usage),
+        latency=latency,
+        thinking=_joined(
+            message.get("reasoning_content") or message.get("reasoning"), thought_apart, thinking
+        ),
+        logprobs=_logprobs(choice.get("logprobs")),
+        model=body["model"] if isinstance(body.get("model"), str) else None,
+        dropped=dropped,
+        cost=_cost(usage.get("cost")),
+    )
+
+
+def _state(text: str, refusal: Any, finish: Any, unclosed: bool) -> State:
+    if finish == "content_filter":
+        return "filtered"
+    if isinstance(refusal, str) and refusal:
+        return "refused"
+    if finish == "length" or unclosed:
+        return "truncated"
+    return "ok" if text.strip() else "empty"
+
+
+def _content(content: Any) -> tuple[str, str | None]:
+    """Text and thinking of a message's content, which may be null, text, or a list of parts."""
+    if isinstance(content, str):
+        return content, None
+    if not isinstance(content, list):
+        return "", None
+    parts = [part for part in content if isinstance(part, Mapping)]
+    text = "".join(part["text"] for part in parts if isinstance(part.get("text"), str))
+    thoughts = [_content(part["thinking"])[0] for part in parts if "thinking" in part]
+    return text, "".join(thoughts) or None
+
+
+def _joined(*parts: Any) -> str | None:
+    return "\n\n".join(part for part in parts if isinstance(part, str) and part) or None
+
+
+def _usage(usage: Mapping[str, Any]) -> Usage:
+    details = usage.get("prompt_tokens_details")
+    cached = details.get("cached_tokens") if isinstance(details, Mapping) else None
+    return Usage(
+        prompt_tokens=_count(usage.get("prompt_tokens")),
+        completion_tokens=_count(usage.get("completion_tokens")),
+        cached_tokens=_count(usage.get("prompt_cache_hit_tokens") if cached is None else cached),
+    )
+
+
+def _count(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
+def _cost(value: Any) -> float | None:
+    """US dollars as a router gives them; anything that is no amount is unknown."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if math.isfinite(value) and value >= 0 else None
+
+
+def _logprobs(found: Any) -> tuple[TokenLogprob, ...] | None:
+    if not isinstance(found, Mapping):
+        return None
+    content = found.get("content")
+    if isinstance(content, list):
+        pairs = [(e.get("token"), e.get("logprob")) for e in content if isinstance(e, Mapping)]
+    elif isinstance(found.get("tokens"), list) and isinstance(found.get("token_logprobs"), list):
+        pairs = list(zip(found["tokens"], found["token_logprobs"], strict=False))
+    else:
+        return None
+    return tuple(TokenLogprob(str(token), _logprob(value)) for token, value in pairs)
+
+
+def _logprob(value: Any) -> float:
+    known = isinstance(value, int | float) and math.isfinite(value)
+    return float(value) if known else LEAST_LOGPROB
+
+
+def _reason(error: Any) -> str:
+    message = error.get("message") if isinstance(error, Mapping) else error
+    return str(message)[:300] if message else "no reason given"
