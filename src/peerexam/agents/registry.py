@@ -1,0 +1,188 @@
+"""From a provider's name to the function that builds its agents.
+
+Built-in providers are named here, other packages' by the entry point group `peerexam.agents`, and
+a program's own by `register`. Provider modules are imported when an agent is built, not before.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.metadata import EntryPoint, entry_points
+
+from peerexam.agents.base import Agent
+from peerexam.agents.spec import AgentSpec
+from peerexam.errors import MissingExtraError, SetupError, UnknownProviderError
+
+GROUP = "peerexam.agents"
+"""Entry point group: `name = "module:factory"`."""
+
+Factory = Callable[[AgentSpec], Agent]
+"""Builds the agent of a spec; raises `SetupError` where it cannot."""
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltIn:
+    """A provider that comes with peerexam.
+
+    Attributes:
+        target: `module:factory`.
+        package: The top-level module that its extra installs, None where it needs none.
+        extra: The extra.
+        key_variable: Environment variable that holds the key by default.
+        runs_here: Nothing is sent or paid: answers come from this process or a file.
+    """
+
+    target: str
+    package: str | None = None
+    extra: str | None = None
+    key_variable: str | None = None
+    runs_here: bool = False
+
+    @property
+    def is_installed(self) -> bool:
+        """Whether its package is there; nothing is imported to find out."""
+        return self.package is None or importlib.util.find_spec(self.package) is not None
+
+    @property
+    def pip_command(self) -> str | None:
+        """What installs its package."""
+        return None if self.extra is None else f"pip install 'peerexam[{self.extra}]'"
+
+
+BUILT_IN = {
+    "openai": BuiltIn("peerexam.agents.openai:create", "openai", "openai", "OPENAI_API_KEY"),
+    "local": BuiltIn("peerexam.agents.local:create_local", "xllamacpp", "local", runs_here=True),
+    "gguf": BuiltIn("peerexam.agents.local:create_gguf", "xllamacpp", "local", runs_here=True),
+    "file": BuiltIn("peerexam.agents.recorded:create", runs_here=True),
+}
+
+_registered: dict[str, Factory] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderInfo:
+    """What is known of a provider without importing it.
+
+    Attributes:
+        name: As in `name/model`.
+        source: `built in`, `registered`, or the distribution whose entry point it is.
+        installed: Whether the packages it needs are there (True where that is not known).
+        install: The pip command that installs them, None where none is needed.
+        key_variable: Environment variable that holds its key by default.
+        key_set: Whether that is set; None where there is no such variable.
+    """
+
+    name: str
+    source: str
+    installed: bool = True
+    install: str | None = None
+    key_variable: str | None = None
+    key_set: bool | None = None
+
+
+def register(provider: str, factory: Factory | None = None) -> Callable[[Factory], Factory]:
+    """Add a provider from a program of one's own, by a call or as a decorator.
+
+    It comes before a built-in one of the same name; registering a name again replaces it.
+
+    >>> @register("echo")
+    ... def create(spec: AgentSpec) -> Agent: ...
+    >>> "echo" in [info.name for info in installed_providers()]
+    True
+    >>> unregister("echo")
+
+    Raises:
+        SetupError: The name cannot stand before the slash of a model name.
+    """
+    if not provider.replace("-", "").replace("_", "").isalnum() or not provider.islower():
+        raise SetupError(f"'{provider}' is no provider name: use lower-case letters, digits, - _")
+
+    def add(made: Factory) -> Factory:
+        _registered[provider] = made
+        return made
+
+    if factory is not None:
+        add(factory)
+    return add
+
+
+def unregister(provider: str) -> None:
+    """Take back a `register`; a name that is not registered does no harm."""
+    _registered.pop(provider, None)
+
+
+def create_agent(spec: AgentSpec) -> Agent:
+    """Build the bare agent of a spec; `stack.assemble` puts the layers round it.
+
+    Raises:
+        UnknownProviderError: Nobody provides it; the message lists who is there.
+        MissingExtraError: Its packages are not installed; the message has the pip command.
+        SetupError: The provider cannot build this agent.
+    """
+    factory = _registered.get(spec.provider)
+    built_in = BUILT_IN.get(spec.provider)
+    if factory is None and built_in is not None:
+        factory = _load_built_in(spec.provider, built_in)
+    if factory is None:
+        factory = _load_entry_point(spec.provider)
+    return factory(spec)
+
+
+def runs_here(provider: str) -> bool:
+    """Whether a provider's answers cost nothing and need no time limit for one attempt."""
+    return provider not in _registered and provider in BUILT_IN and BUILT_IN[provider].runs_here
+
+
+def installed_providers() -> list[ProviderInfo]:
+    """Every provider by name, without importing any."""
+    found = {entry.name: _of_entry_point(entry) for entry in entry_points(group=GROUP)}
+    found |= {name: _of_built_in(name, built_in) for name, built_in in BUILT_IN.items()}
+    found |= {name: ProviderInfo(name, "registered") for name in _registered}
+    return [found[name] for name in sorted(found)]
+
+
+def _of_built_in(name: str, built_in: BuiltIn) -> ProviderInfo:
+    variable = built_in.key_variable
+    return ProviderInfo(
+        name,
+        "built in",
+        installed=built_in.is_installed,
+        install=built_in.pip_command,
+        key_variable=variable,
+        key_set=None if variable is None else bool(os.environ.get(variable, "").strip()),
+    )
+
+
+def _of_entry_point(entry: EntryPoint) -> ProviderInfo:
+    return ProviderInfo(entry.name, entry.dist.name if entry.dist else "entry point")
+
+
+def _load_built_in(provider: str, built_in: BuiltIn) -> Factory:
+    if not built_in.is_installed:
+        raise MissingExtraError(
+            f"provider '{provider}' needs the package {built_in.package}: {built_in.pip_command}"
+        )
+    module, _, name = built_in.target.partition(":")
+    factory: Factory = getattr(importlib.import_module(module), name)
+    return factory
+
+
+def _load_entry_point(provider: str) -> Factory:
+    found = list(entry_points(group=GROUP, name=provider))
+    if not found:
+        names = ", ".join(info.name for info in installed_providers())
+        hint = " ('sim' players are built by the exam, not as text agents)" * (provider == "sim")
+        raise UnknownProviderError(f"no provider '{provider}'{hint}; installed are: {names}")
+    try:
+        factory: Factory = found[0].load()
+    except ModuleNotFoundError as error:
+        raise MissingExtraError(
+            f"provider '{provider}' needs the package {error.name}: pip install {error.name}"
+        ) from error
+    except (ImportError, AttributeError) as error:
+        raise SetupError(f"provider '{provider}' ({found[0].value}) fails: {error}") from error
+    return factory
