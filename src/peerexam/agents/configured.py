@@ -1,0 +1,76 @@
+"""An agent's own settings, laid over every request."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from peerexam.agents.base import Agent, Wrapper
+from peerexam.calls import Completion, Message, Request
+
+
+class Configured(Wrapper):
+    """An agent with settings of its own: those that are given win over the request's.
+
+    It stands outside of the ledger, so that the settings are part of each stored request. A
+    request for the log-probabilities of a given text draws nothing and keeps its sampling.
+
+    Args:
+        inner: The agent.
+        name: Who it is in the exam; the inner agent's name by default.
+        system: Put in front of the messages, before a system message that is there already. For
+            an agent without `chat` it is put in front of the text.
+        temperature: See `Sampling`, as for the others.
+        top_p: Nucleus.
+        max_tokens: Upper limit on the reply's tokens.
+        seed: For agents that can be seeded.
+    """
+
+    def __init__(
+        self,
+        inner: Agent,
+        *,
+        name: str | None = None,
+        system: str | None = None,
+        temperature: float | None = None,
+        top_p: float | None = None,
+        max_tokens: int | None = None,
+        seed: int | None = None,
+    ) -> None:
+        super().__init__(inner)
+        self._name = name
+        self._system = system
+        given = {
+            "temperature": temperature,
+            "top_p": top_p,
+            "max_tokens": max_tokens,
+            "seed": seed,
+        }
+        self._sampling: dict[str, Any] = {k: v for k, v in given.items() if v is not None}
+
+    @property
+    def name(self) -> str:
+        """Who it is in the exam."""
+        return self.inner.name if self._name is None else self._name
+
+    async def complete(self, request: Request) -> Completion:
+        """Ask the inner agent with the settings laid over."""
+        return await self.inner.complete(self.configured(request))
+
+    def configured(self, request: Request) -> Request:
+        """The request as the inner agent gets it."""
+        if self._sampling and request.continuation is None:
+            request = replace(request, sampling=replace(request.sampling, **self._sampling))
+        if not self._system:
+            return request
+        role: Any = "system" if "chat" in self.features else "user"
+        return replace(request, messages=_with_system(request.messages, self._system, role))
+
+
+def _with_system(messages: tuple[Message, ...], system: str, role: Any) -> tuple[Message, ...]:
+    if not messages:
+        return (Message(role, system),)
+    first, *rest = messages
+    if role == "user" or first.role == "system":
+        return (replace(first, content=f"{system}\n\n{first.content}"), *rest)
+    return (Message("system", system), *messages)

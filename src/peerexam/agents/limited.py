@@ -1,0 +1,110 @@
+"""How many calls at once, and how many requests and tokens a minute."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+
+from peerexam.agents.base import Agent, Wrapper
+from peerexam.agents.deadline import queueing
+from peerexam.agents.token_estimate import actual, estimate
+from peerexam.calls import Completion, Request
+
+Clock = Callable[[], float]
+Sleep = Callable[[float], Awaitable[object]]
+
+
+class TokenBucket:
+    """A bucket that fills at a steady rate; what is taken out must have flowed in.
+
+    It holds one second's flow (at least one unit), so that calls are spread over the minute. More
+    than it holds may be taken at once: it then owes, and the next one waits until that is paid.
+    So in any t seconds at most rate · t, what it holds, and the last take go out.
+
+    Args:
+        per_minute: The rate.
+        clock: Seconds, steady.
+        sleep: Waits so many seconds.
+    """
+
+    def __init__(
+        self, per_minute: float, clock: Clock = time.monotonic, sleep: Sleep = asyncio.sleep
+    ) -> None:
+        self._rate = per_minute / 60.0
+        self._holds = max(1.0, self._rate)
+        self._level = self._holds
+        self._clock = clock
+        self._sleep = sleep
+        self._filled_at = clock()
+        self._queue = asyncio.Lock()  # first come, first served
+
+    async def take(self, amount: float) -> None:
+        """Wait until the amount, or a full bucket, is there, and take the amount."""
+        wanted = min(amount, self._holds)
+        async with self._queue:
+            self._fill()
+            while self._level < wanted - 1e-9:
+                await self._sleep((wanted - self._level) / self._rate)
+                self._fill()
+            self._level -= amount
+
+    def put_back(self, amount: float) -> None:
+        """Correct what was taken: give back an excess, or (negative) owe the rest."""
+        self._level = min(self._holds, self._level + amount)
+
+    def _fill(self) -> None:
+        now = self._clock()
+        self._level = min(self._holds, self._level + (now - self._filled_at) * self._rate)
+        self._filled_at = now
+
+
+class Limited(Wrapper):
+    """At most so many calls at once, and so many requests and tokens a minute.
+
+    Tokens are estimated before a call and corrected after it. Waiting here does not count against
+    the call's deadline.
+
+    Args:
+        inner: The agent.
+        concurrency: Calls at once.
+        requests_per_minute: None is no limit.
+        tokens_per_minute: Prompt and reply together; None is no limit.
+        clock: Seconds, steady.
+        sleep: Waits so many seconds.
+    """
+
+    def __init__(
+        self,
+        inner: Agent,
+        concurrency: int = 16,
+        *,
+        requests_per_minute: int | None = None,
+        tokens_per_minute: int | None = None,
+        clock: Clock = time.monotonic,
+        sleep: Sleep = asyncio.sleep,
+    ) -> None:
+        super().__init__(inner)
+        self._slots = asyncio.Semaphore(concurrency)
+        self._requests = _bucket(requests_per_minute, clock, sleep)
+        self._tokens = _bucket(tokens_per_minute, clock, sleep)
+
+    async def complete(self, request: Request) -> Completion:
+        """Ask the inner agent when it is this call's turn."""
+        expected = estimate(request).total
+        async with AsyncExitStack() as stack:
+            with queueing():
+                await stack.enter_async_context(self._slots)
+                if self._requests is not None:
+                    await self._requests.take(1)
+                if self._tokens is not None:
+                    await self._tokens.take(expected)
+            completion = await self.inner.complete(request)
+        if self._tokens is not None:
+            self._tokens.put_back(expected - actual(request, completion).total)
+        return completion
+
+
+def _bucket(per_minute: int | None, clock: Clock, sleep: Sleep) -> TokenBucket | None:
+    return None if per_minute is None else TokenBucket(per_minute, clock, sleep)

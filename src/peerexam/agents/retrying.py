@@ -1,0 +1,79 @@
+"""Asking again after errors that may pass."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import zlib
+from collections.abc import Awaitable, Callable
+
+from peerexam.agents.base import Agent, Wrapper
+from peerexam.agents.deadline import time_left
+from peerexam.calls import Completion, Request
+from peerexam.errors import DeadlineExceededError, RetryableError
+
+Sleep = Callable[[float], Awaitable[object]]
+
+
+class Retrying(Wrapper):
+    """Asks again after a `RetryableError`, and after nothing else.
+
+    Before attempt k + 1 it waits between half and the whole of min(longest, first · 2^(k-1))
+    seconds, but never less than the provider asked for.
+
+    Args:
+        inner: The agent.
+        attempts: How often it is asked at most, the first time included.
+        first: Seconds of the first wait.
+        longest: Seconds of the longest wait of our own choosing.
+        sleep: Waits so many seconds.
+        jitter: A number in [0, 1); by default from a generator seeded by the agent's name.
+    """
+
+    def __init__(
+        self,
+        inner: Agent,
+        attempts: int = 6,
+        *,
+        first: float = 1.0,
+        longest: float = 60.0,
+        sleep: Sleep = asyncio.sleep,
+        jitter: Callable[[], float] | None = None,
+    ) -> None:
+        super().__init__(inner)
+        self._attempts = attempts
+        self._first = first
+        self._longest = longest
+        self._sleep = sleep
+        # Waits decide no result; the seed only keeps agents from waiting in step.
+        self._jitter = jitter or random.Random(zlib.crc32(inner.name.encode("utf-8"))).random
+
+    async def complete(self, request: Request) -> Completion:
+        """Ask the inner agent, again if need be.
+
+        Raises:
+            RetryableError: The last attempt's error.
+            DeadlineExceededError: The provider asks to wait for longer than is left.
+        """
+        for attempt in range(1, self._attempts):
+            try:
+                return await self.inner.complete(request)
+            except RetryableError as error:
+                wait = self._wait(attempt, error.retry_after)
+                self._check_deadline(wait, error)
+            await self._sleep(wait)
+        return await self.inner.complete(request)
+
+    def _wait(self, attempt: int, asked: float | None) -> float:
+        ours = min(self._longest, self._first * 2.0 ** (attempt - 1))
+        jittered = ours * (0.5 + 0.5 * self._jitter())
+        # A little more than asked: calls told to come back together should not come in step.
+        return jittered if asked is None else max(jittered, asked + 0.1 * jittered)
+
+    def _check_deadline(self, wait: float, error: RetryableError) -> None:
+        left = time_left()
+        if left is not None and wait > left:
+            raise DeadlineExceededError(
+                f"the next attempt would be in {wait:.1f} seconds, after the deadline; "
+                f"the last one ended with: {error}"
+            ) from error

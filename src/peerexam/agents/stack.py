@@ -1,0 +1,168 @@
+"""An agent with all its layers, in the one order that is right.
+
+From the outside in: `Configured`, `Ledgered`, `Budgeted`, `Deadline`, `Retrying`, `Limited`, then
+`Timed` and `Priced` close around the provider: an attempt's time does not count our own queue, and
+the cost is on the completion before the ledger stores it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+
+from peerexam.agents.base import Agent
+from peerexam.agents.budget import BudgetMeter
+from peerexam.agents.budgeted import Budgeted
+from peerexam.agents.configured import Configured
+from peerexam.agents.deadline import Deadline, Timed
+from peerexam.agents.ledgered import Ledgered
+from peerexam.agents.limited import Limited
+from peerexam.agents.priced import Price, Priced
+from peerexam.agents.recorded import RecordedAgent
+from peerexam.agents.registry import create_agent, runs_here
+from peerexam.agents.retrying import Retrying
+from peerexam.agents.spec import AgentSpec
+from peerexam.errors import SetupError
+from peerexam.ledger.base import Ledger
+
+_OVERLAID = ("system", "temperature", "top_p", "max_tokens", "seed")
+
+
+@dataclass(frozen=True, slots=True)
+class LayerSettings:
+    """What the layers round one agent do. Seconds, and US dollars a million tokens.
+
+    Attributes:
+        system: Put in front of the messages.
+        temperature: These four win over what a role asks for; None leaves it to the role.
+        top_p: Nucleus.
+        max_tokens: Upper limit on the reply's tokens.
+        seed: For agents that can be seeded.
+        concurrency: Calls at once.
+        requests_per_minute: None is no limit.
+        tokens_per_minute: None is no limit.
+        attempts: How often one call is tried at most.
+        timeout: For one attempt; None is no limit. Agents that run in this process have none,
+            since a busy machine is no reason to begin again.
+        deadline: For all attempts of one call with the waits between them; None is no limit.
+        price: None is unknown, save for agents that run here: they cost nothing.
+    """
+
+    system: str | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    max_tokens: int | None = None
+    seed: int | None = None
+    concurrency: int = 16
+    requests_per_minute: int | None = None
+    tokens_per_minute: int | None = None
+    attempts: int = 6
+    timeout: float | None = 120.0
+    deadline: float | None = 600.0
+    price: Price | None = None
+
+
+def assemble(
+    spec: AgentSpec,
+    settings: LayerSettings | None = None,
+    *,
+    ledger: Ledger | None = None,
+    meters: Iterable[BudgetMeter] = (),
+    paid: Callable[[Agent], Agent] | None = None,
+) -> Agent:
+    """Build an agent by its spec and put the layers round it.
+
+    Sampling settings may also stand in the spec's options (`openai/m?temperature=0.7`). Recorded
+    answers get no layers: there is nothing to wait for, pay or record.
+
+    Args:
+        spec: What the provider builds.
+        settings: What the layers do.
+        ledger: Where calls are kept; None keeps none.
+        meters: The run's budget, and the agent's own.
+        paid: Wraps one layer more inside of the ledger, for someone who watches the calls that
+            are really made.
+
+    Raises:
+        SetupError: The agent cannot be built, a setting is given twice, or a budget in US dollars
+            meets an agent without a price.
+    """
+    spec, settings = _take_settings(spec, settings or LayerSettings())
+    return wrap(
+        create_agent(spec),
+        settings,
+        ledger=ledger,
+        meters=meters,
+        paid=paid,
+        in_process=runs_here(spec.provider),
+    )
+
+
+def wrap(
+    provider: Agent,
+    settings: LayerSettings | None = None,
+    *,
+    ledger: Ledger | None = None,
+    meters: Iterable[BudgetMeter] = (),
+    paid: Callable[[Agent], Agent] | None = None,
+    in_process: bool = False,
+) -> Agent:
+    """Put the layers round an agent that is there already, a `FunctionAgent` for instance.
+
+    Args:
+        provider: The bare agent.
+        settings: What the layers do.
+        ledger: Where calls are kept; None keeps none.
+        meters: The run's budget, and the agent's own.
+        paid: See `assemble`.
+        in_process: It answers from this process: no limit on one attempt, and no cost.
+
+    Raises:
+        SetupError: A budget in US dollars meets an agent without a price.
+    """
+    if isinstance(provider, RecordedAgent):
+        return provider
+    settings = settings or LayerSettings()
+    price = settings.price or (Price(0.0, 0.0) if in_process else None)
+    agent = _limited(provider, settings, price, in_process)
+    agent = Retrying(agent, settings.attempts)
+    if settings.deadline is not None:
+        agent = Deadline(agent, settings.deadline)
+    agent = Budgeted(agent, meters, price)
+    if paid is not None:
+        agent = paid(agent)
+    if ledger is not None:
+        agent = Ledgered(agent, ledger)
+    overlay = {name: getattr(settings, name) for name in _OVERLAID}
+    return Configured(agent, **overlay)
+
+
+def _limited(
+    provider: Agent, settings: LayerSettings, price: Price | None, in_process: bool
+) -> Agent:
+    agent = provider
+    if price is not None:
+        agent = Priced(agent, price)
+    if settings.timeout is not None and not in_process:
+        agent = Timed(agent, settings.timeout)
+    return Limited(
+        agent,
+        settings.concurrency,
+        requests_per_minute=settings.requests_per_minute,
+        tokens_per_minute=settings.tokens_per_minute,
+    )
+
+
+def _take_settings(spec: AgentSpec, settings: LayerSettings) -> tuple[AgentSpec, LayerSettings]:
+    """Move sampling settings out of a spec's options."""
+    given = {name: spec.options[name] for name in _OVERLAID if name in spec.options}
+    for name, value in given.items():
+        if getattr(settings, name) not in (None, value):
+            raise SetupError(
+                f"agent '{spec.name}': {name} is given twice, in the model name's options and as a "
+                "setting; keep one"
+            )
+        if name != "system" and (isinstance(value, bool) or not isinstance(value, int | float)):
+            raise SetupError(f"agent '{spec.name}': {name} is a number, not {value!r}")
+    rest = {name: value for name, value in spec.options.items() if name not in given}
+    return replace(spec, options=rest), replace(settings, **given)
