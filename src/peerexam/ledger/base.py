@@ -59,5 +59,8 @@ class Ledger(Protocol):
         That is the outcome itself, or the completion that another process stored first.
         """
 
+    async def totals_by_agent(self) -> Mapping[str, Totals]:
+        """Sums for each agent's name; a call counts for the agent that asked it first."""
+
     async def close(self) -> None:
         """Commit what has gathered and let go of the file."""

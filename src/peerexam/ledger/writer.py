@@ -10,7 +10,8 @@ import asyncio
 import queue
 import sqlite3
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import chain, islice
 from pathlib import Path
 
 from peerexam.calls import Completion
@@ -23,13 +24,19 @@ Outcome = Completion | Failure
 Waiter = tuple[Entry, "asyncio.Future[Outcome]"]
 Pair = tuple["asyncio.Future[Outcome]", Outcome | BaseException]
 
+_SETTLED_AT_ONCE = 64
 _LARGEST_GROUP = 512  # so that the first to wait never waits for thousands
 
-_INSERT_CALL = (
+# Every statement that SQLite runs gives up Python's lock and has to win it back from the loop, so
+# rows go in by the dozen.
+_ROWS = 24
+_CALL = "(?, ?, ?, ?, ?, ?, CAST(? AS TEXT), CAST(? AS TEXT))"
+_INSERT = (
     "INSERT INTO calls(key, agent, created, prompt_tokens, completion_tokens, cost, request,"
-    " completion) VALUES (?, ?, ?, ?, ?, ?, CAST(? AS TEXT), CAST(? AS TEXT))"
-    " ON CONFLICT(key) DO NOTHING"
+    " completion) VALUES {} ON CONFLICT(key) DO NOTHING"
 )
+_INSERT_CALL = _INSERT.format(_CALL)
+_INSERT_CALLS = _INSERT.format(", ".join([_CALL] * _ROWS))
 _INSERT_FAILURE = (
     "INSERT OR REPLACE INTO failures(key, agent, created, request, failure)"
     " VALUES (?, ?, ?, CAST(? AS TEXT), CAST(? AS TEXT))"
@@ -141,7 +148,11 @@ class GroupWriter:
             for entry in entries
         ]
         before = self._connection.total_changes
-        self._connection.executemany(_INSERT_CALL, rows)
+        whole = len(rows) - len(rows) % _ROWS
+        for start in range(0, whole, _ROWS):
+            several = rows[start : start + _ROWS]
+            self._connection.execute(_INSERT_CALLS, tuple(chain.from_iterable(several)))
+        self._connection.executemany(_INSERT_CALL, rows[whole:])
         if self._connection.total_changes - before == len(rows):
             return {}
         found = (self._connection.execute(_FIND_CALL, (entry.key,)) for entry in entries)
@@ -187,13 +198,17 @@ def _deliver(group: Sequence[Waiter], result: Sequence[Outcome] | BaseException)
         by_loop.setdefault(future.get_loop(), []).append((future, outcome))
     for loop, pairs in by_loop.items():
         try:
-            loop.call_soon_threadsafe(_settle, pairs)
+            loop.call_soon_threadsafe(_settle, iter(pairs), loop)
         except RuntimeError:
             continue  # that loop has ended, so nobody waits; the entries are on disk
 
 
-def _settle(pairs: Sequence[Pair]) -> None:
-    for future, outcome in pairs:
+def _settle(pairs: Iterator[Pair], loop: asyncio.AbstractEventLoop) -> None:
+    """Settle a few futures and leave the rest to the loop's next round, to not hold it up."""
+    some = tuple(islice(pairs, _SETTLED_AT_ONCE))
+    if some:
+        loop.call_soon(_settle, pairs, loop)
+    for future, outcome in some:
         if future.done():
             continue  # who waited was cancelled
         if isinstance(outcome, BaseException):
