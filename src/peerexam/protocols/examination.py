@@ -110,7 +110,7 @@ async def judge_answers(
         ),
     )
     flat_marks = [mark for column in marks for mark in column]
-    follow_ups = await _follow_up(question, usable, flat_marks, cast, rules)
+    follow_ups = await follow_up(question, usable, flat_marks, cast, rules)
     return Block(
         question,
         answers,
@@ -199,13 +199,14 @@ def _ranking(
     return Ranking(question.id, judge, tuple(group for group in order if group), unranked)
 
 
-async def _follow_up(
+async def follow_up(
     question: Question,
     answers: Sequence[Answer],
     marks: Iterable[Mark],
     cast: Cast,
     rules: Rules,
 ) -> list[Block | None]:
+    """Ask deeper after the answers that count as correct; None for a follow-up that was not had."""
     examiner = cast.examiners.get(_examiner_of(question, rules) or "")
     if question.round > rules.rounds or examiner is None:
         return []

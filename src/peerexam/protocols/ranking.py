@@ -63,6 +63,21 @@ async def _merge(left: Groups, right: Groups, compare: Compare) -> Groups:
     return merged + left[i:] + right[j:]
 
 
+async def insert(name: str, groups: Groups, compare: Compare) -> Groups:
+    """Place one more name in an order that stands, in at most ⌈lg (groups + 1)⌉ comparisons.
+
+    A tie, or a comparison without a result, joins the group that was met.
+    """
+    low, high = 0, len(groups)
+    while low < high:
+        middle = (low + high) // 2
+        points = await compare(name, groups[middle][0])
+        if points is None or points == 0.5:
+            return [*groups[:middle], [*groups[middle], name], *groups[middle + 1 :]]
+        low, high = (low, middle) if points > 0.5 else (middle + 1, high)
+    return [*groups[:low], [name], *groups[low:]]
+
+
 async def round_robin(names: Sequence[str], compare: Compare) -> Groups:
     """Compare every pair, all at once; order by points, equal points tied.
 

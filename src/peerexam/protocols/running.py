@@ -10,23 +10,13 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import Protocol
 
+from peerexam.agents.budget import Admission
 from peerexam.errors import BudgetReachedError
 from peerexam.protocols.concurrency import in_order
 from peerexam.protocols.examination import Block
 from peerexam.records import Question
 from peerexam.runfolder import RecordWriter, RunFolder
-
-
-class Admission(Protocol):
-    """Says whether the budget has room for one more whole question."""
-
-    def admit(self) -> bool:
-        """Reserve a question's calls; False where they would break the budget."""
-
-    def release(self) -> None:
-        """A question is done; its reservation is over."""
 
 
 @dataclass(slots=True)
@@ -59,18 +49,15 @@ async def examine_all(
         questions: Of the first round; they are written first, follow-ups behind them.
         examine: Examines one question.
         folder: Where the records go.
-        admission: Asked before each question; once it says no, no further question starts.
+        admission: Asked before each question; without room, only what is paid for is replayed.
         window: How many questions are worked on at once.
     """
     tally = Tally()
     held = list(questions)
 
     async def guarded(question: Question) -> Block | None:
-        if tally.stopped is not None:
-            return None
-        if not admission.admit():
-            tally.stopped = "the budget has no room for another whole question"
-            return None
+        # Without room a question is still replayed, as far as the ledger holds all of it.
+        await admission.admit()
         try:
             return await examine(question)
         except BudgetReachedError as reached:

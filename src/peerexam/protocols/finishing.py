@@ -1,0 +1,145 @@
+"""From records to standings, manifest and report: what every run ends with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from peerexam.calls import Json
+from peerexam.errors import SetupError
+from peerexam.examiners.rubric import Rubric, load_rubric
+from peerexam.protocols.config import ExamConfig, Fitness
+from peerexam.protocols.loading import load_config
+from peerexam.protocols.outcome import Outcome, Status, manifest
+from peerexam.protocols.running import Tally
+from peerexam.protocols.setting import QuestionSet
+from peerexam.protocols.tally_settings import ExamInfo, FitnessLimits, JudgeInfo, TallySettings
+from peerexam.protocols.voting import tally as count_votes
+from peerexam.runfolder import RunFolder
+
+
+def finish(
+    config: ExamConfig,
+    folder: RunFolder,
+    fingerprints: Mapping[str, Mapping[str, Json]],
+    questions: QuestionSet,
+    tally: Tally,
+) -> Outcome:
+    """Count the votes of a run and write `standings.json` and `manifest.json`."""
+    status, reason = _status(questions, tally)
+    standings = _count(config, folder, status, reason, {"questions": questions.planned})
+    body = manifest(
+        config,
+        fingerprints,
+        questions.seal,
+        status=status,
+        reason=reason,
+        notes=[*questions.notes, *_notes(config, tally)],
+        counts=standings["counts"],
+    )
+    folder.write_standings(standings)
+    folder.write_manifest(body)
+    return Outcome(folder.path, status, reason, standings)
+
+
+def tally_folder(path: Path) -> dict[str, Json]:
+    """Count the votes of a folder again, an imported one's too.
+
+    Raises:
+        SetupError: The folder holds no run.
+    """
+    folder = RunFolder(path)
+    if not folder.manifest_path.exists():
+        raise SetupError(f"{path} holds no run: there is no manifest.json in it")
+    held = folder.read_manifest()
+    if folder.config_path.exists():
+        config = load_config(folder.config_path, environ={})
+        planned = {"questions": held.get("counts", {}).get("questions", {}).get("planned", 0)}
+        return _count(config, folder, held["status"], held.get("status_reason"), planned)
+    agents = held.get("agents", [])
+    return count_votes(
+        exam=ExamInfo(
+            str(held.get("exam") or path.name),
+            held.get("protocol", "import"),
+            int(held.get("seed") or 0),
+            held.get("status", "complete"),
+            held.get("status_reason"),
+        ),
+        questions=list(folder.questions()),
+        answers=folder.answers(),
+        marks=folder.marks(),
+        verdicts=folder.verdicts(),
+        rankings=folder.rankings(),
+        agents=[a["name"] for a in agents if "examinee" in a.get("roles", ())],
+        judges={a["name"]: JudgeInfo() for a in agents if "judge" in a.get("roles", ())},
+        variants={a["name"]: a["variant_of"] for a in agents if a.get("variant_of")},
+    )
+
+
+def _count(
+    config: ExamConfig,
+    folder: RunFolder,
+    status: Status,
+    reason: str | None,
+    planned: Mapping[str, int],
+) -> dict[str, Json]:
+    return count_votes(
+        exam=ExamInfo(config.name, config.protocol, config.seed, status, reason, planned),
+        questions=list(folder.questions()),
+        answers=folder.answers(),
+        marks=folder.marks(),
+        verdicts=folder.verdicts(),
+        rankings=folder.rankings(),
+        agents=[agent.name for agent in config.agents_in("examinee")],
+        judges={agent.name: JudgeInfo(agent.judge.by) for agent in config.agents_in("judge")},
+        settings=_settings(config),
+        variants={a.name: a.variant_of for a in config.agents if a.variant_of},
+    )
+
+
+def _settings(config: ExamConfig) -> TallySettings:
+    voting, judging = config.voting, config.judging
+    rubric = load_rubric(judging.rubric) if judging.rubric else Rubric()
+    return TallySettings(
+        method=voting.method,
+        rounds=voting.rounds,
+        confidence=voting.confidence,
+        cluster_judges=voting.cluster_judges,
+        disagreement=judging.disagreement,
+        quorum=judging.quorum,
+        fitness=_fitness(judging.fitness),
+        full_mark=float(rubric.full_mark),
+    )
+
+
+def _fitness(fitness: Fitness) -> FitnessLimits:
+    return FitnessLimits(
+        fitness.min_swap_consistency, fitness.max_invalid_rate, fitness.max_first_preference
+    )
+
+
+def _status(questions: QuestionSet, tally: Tally) -> tuple[Status, str | None]:
+    reasons = []
+    if tally.stopped is not None:
+        whole = len(questions.questions)
+        reasons.append(f"{tally.stopped}; {tally.examined} of {whole} questions are whole")
+    failed = {who: times for who, times in tally.failures.items() if times}
+    if failed:
+        by_whom = ", ".join(f"{who} ({times})" for who, times in sorted(failed.items()))
+        reasons.append(f"calls failed: {by_whom}; the same command asks them again")
+    return ("partial", ". ".join(reasons)) if reasons else ("complete", None)
+
+
+def _notes(config: ExamConfig, tally: Tally) -> Iterator[str]:
+    if tally.lost_follow_ups:
+        yield f"{tally.lost_follow_ups} follow-ups were due and could not be had"
+    for agent in config.agents_in("judge"):
+        if agent.judge.by == "likelihood":
+            yield (
+                f"{agent.name} judges by likelihood: how much likelier the question makes an "
+                "answer in its own eyes; no place to prefer, no calibration, and its marks are "
+                "bins of that gain"
+            )
+    for agent in config.agents:
+        if agent.variant_of:
+            yield f"{agent.name} is a variant of {agent.variant_of}, not an independent model"

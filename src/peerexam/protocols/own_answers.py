@@ -1,0 +1,36 @@
+"""Whose answers are a judge's own, beside those under its own name."""
+
+from __future__ import annotations
+
+from peerexam.agents.spec import parse_model
+from peerexam.protocols.checks import PLAYS_DIRECTLY, identity
+from peerexam.protocols.config import AgentConfig, ExamConfig
+
+
+def own_answers(config: ExamConfig) -> dict[str, frozenset[str]]:
+    """Judge to the other examinees that it may not judge.
+
+    By `judging.own_answers`: `agent` are those with the same model and settings under another
+    name (what counts is the configured model, not what it is called), `model` all with the same
+    model, whatever their settings. Simulated players differ by name.
+    """
+    judges, examinees = config.agents_in("judge"), config.agents_in("examinee")
+    found = {
+        judge.name: frozenset(
+            examinee.name
+            for examinee in examinees
+            if examinee.name != judge.name and _same(judge, examinee, config)
+        )
+        for judge in judges
+    }
+    return {name: names for name, names in found.items() if names}
+
+
+def _same(judge: AgentConfig, examinee: AgentConfig, config: ExamConfig) -> bool:
+    one, other = parse_model(judge.model), parse_model(examinee.model)
+    if PLAYS_DIRECTLY in (one[0], other[0]):
+        return False
+    if config.judging.own_answers == "agent":
+        return identity(judge) == identity(examinee)
+    ours, theirs = judge.base_url or one[2], examinee.base_url or other[2]
+    return one[:2] == other[:2] and ours == theirs

@@ -1,0 +1,196 @@
+"""More from a finished exam: new judges on old answers, or one more agent in the missing cells.
+
+Neither asks again for what is there. The exam stays frozen: its questions are those that were
+sealed, and an agent that joins later sets none.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from peerexam.agents.base import Agent
+from peerexam.calls import Json
+from peerexam.errors import SetupError
+from peerexam.protocols.archive import Archive, read_archive
+from peerexam.protocols.concurrency import together
+from peerexam.protocols.config import AgentConfig, ExamConfig, Questions
+from peerexam.protocols.examination import Block, Cast, Rules, judge_answers
+from peerexam.protocols.finishing import finish
+from peerexam.protocols.joining import join
+from peerexam.protocols.loading import dump_config, load_config
+from peerexam.protocols.outcome import Outcome
+from peerexam.protocols.progress import Progress
+from peerexam.protocols.running import examine_all
+from peerexam.protocols.setting import QuestionSet
+from peerexam.protocols.staging import stage
+from peerexam.records import Question
+from peerexam.runfolder import RunFolder
+
+_RECORDS = ("questions", "answers", "marks", "verdicts", "rankings")
+
+
+async def rejudge(
+    folder: Path,
+    judges: Sequence[AgentConfig],
+    out: Path,
+    *,
+    db: str | None = None,
+    agents: Mapping[str, Agent] | None = None,
+    progress: Progress | None = None,
+) -> Outcome:
+    """Let new judges judge the answers of a run, in a folder of its own.
+
+    Args:
+        folder: The run whose questions and answers are taken as they are.
+        judges: Who judges; the old judges' records stay in the old folder.
+        out: The new folder.
+        db: Ledger; by default in the new folder.
+        agents: Agents by name, in place of the judges' models.
+        progress: Counters to feed.
+
+    Raises:
+        SetupError: The folder holds no run, or `out` is that folder.
+    """
+    source, target = RunFolder(Path(folder)), RunFolder(Path(out))
+    if source.path.resolve() == target.path.resolve():
+        raise SetupError("the new judgements need a folder of their own: choose another --out")
+    config = _with_judges(_config_of(source), judges)
+    archive = read_archive(source)
+    target.create()
+    target.write_config(dump_config(config))
+    names = [judge.name for judge in judges]
+    async with stage(
+        config, target, db=db, agents=agents, progress=progress, playing=names
+    ) as scene:
+        rules = replace(scene.rules, rounds=0)
+
+        def examine(question: Question) -> Awaitable[Block]:
+            return _judge_again(question, archive, scene.cast, rules)
+
+        tally = await examine_all(archive.roots, examine, target, scene.admission, scene.window)
+        held = source.read_manifest()
+        questions = _sealed(archive, held, f"answers are those of the run '{held.get('exam')}'")
+        return finish(config, target, _prints(held, scene.fingerprints), questions, tally)
+
+
+async def add(
+    folder: Path,
+    agent: AgentConfig,
+    *,
+    db: str | None = None,
+    agents: Mapping[str, Agent] | None = None,
+    progress: Progress | None = None,
+) -> Outcome:
+    """Let one more agent join a finished run: it plays the missing cells alone.
+
+    It answers the sealed questions, the judges mark its answers and find its place in their
+    rankings by binary search, and where it has the role it judges the others. It sets no
+    questions. The folder's files are replaced only once all is done.
+
+    Args:
+        folder: The run.
+        agent: Who joins.
+        db: Ledger; by default the folder's.
+        agents: Agents by name, in place of the config's models.
+        progress: Counters to feed.
+
+    Raises:
+        SetupError: The folder holds no run that can be gone on with, or the name is taken.
+    """
+    source = RunFolder(Path(folder))
+    before = _config_of(source)
+    if agent.name in [other.name for other in before.agents]:
+        raise SetupError(f"the run already has an agent '{agent.name}': choose another name")
+    joining = agent.model_copy(
+        update={"roles": tuple(role for role in agent.roles if role != "examiner")}
+    )
+    config = before.model_copy(update={"agents": (*before.agents, joining)})
+    archive = read_archive(source)
+    held = source.read_manifest()
+    workshop = RunFolder(source.path / ".adding")
+    workshop.create()
+    where = db if db is not None else str(source.ledger_path)
+    async with stage(config, workshop, db=where, agents=agents, progress=progress) as scene:
+
+        def examine(question: Question) -> Awaitable[Block]:
+            return join(joining.name, archive.block(question), scene.cast, scene.rules)
+
+        tally = await examine_all(archive.roots, examine, workshop, scene.admission, scene.window)
+        questions = _sealed(archive, held, f"{joining.name} joined after the exam")
+        if tally.stopped is not None:
+            raise SetupError(
+                f"{tally.stopped}: {source.path} is left as it was; the same command with a "
+                "bigger budget goes on"
+            )
+        for kind in _RECORDS:
+            os.replace(workshop.path / f"{kind}.jsonl", source.path / f"{kind}.jsonl")
+        shutil.rmtree(workshop.path)
+        source.write_config(dump_config(config))
+        return finish(config, source, scene.fingerprints, questions, tally)
+
+
+async def _judge_again(question: Question, archive: Archive, cast: Cast, rules: Rules) -> Block:
+    block = await judge_answers(question, archive.answers.get(question.id, ()), cast, rules)
+    children = archive.children.get(question.id, ())
+    deeper = await together(_judge_again(child, archive, cast, rules) for child in children)
+    return replace(block, follow_ups=deeper)
+
+
+def _config_of(folder: RunFolder) -> ExamConfig:
+    if folder.config_path.exists():
+        return load_config(folder.config_path, environ={})
+    if not folder.manifest_path.exists():
+        raise SetupError(f"{folder.path} holds no run: there is no manifest.json in it")
+    return _config_of_imported(folder)
+
+
+def _config_of_imported(folder: RunFolder) -> ExamConfig:
+    """Examinees with recorded answers, for a folder that an importer made."""
+    held = folder.read_manifest()
+    answers = folder.records_path("answers").resolve()
+    return ExamConfig(
+        name=str(held.get("exam") or folder.path.name),
+        agents=tuple(
+            AgentConfig(name=row["name"], model=f"file/{answers}", roles=("examinee",))
+            for row in held.get("agents", ())
+            if "examinee" in row.get("roles", ())
+        ),
+        questions=Questions(file=folder.records_path("questions").resolve()),
+    )
+
+
+def _with_judges(config: ExamConfig, judges: Sequence[AgentConfig]) -> ExamConfig:
+    """The exam with these judges in place of its own."""
+    by_name = {judge.name: judge for judge in judges}
+    kept = []
+    for agent in config.agents:
+        roles = tuple(role for role in agent.roles if role != "judge")
+        if agent.name in by_name:
+            new = by_name.pop(agent.name)
+            kept.append(new.model_copy(update={"roles": (*roles, "judge")}))
+        elif roles:
+            kept.append(agent.model_copy(update={"roles": roles}))
+    added = [judge.model_copy(update={"roles": ("judge",)}) for judge in by_name.values()]
+    return config.model_copy(
+        update={"agents": (*kept, *added), "protocol": "peer_exam", "examiner": None}
+    )
+
+
+def _sealed(archive: Archive, held: Mapping[str, Json], note: str) -> QuestionSet:
+    planned = held.get("counts", {}).get("questions", {}).get("planned", len(archive.roots))
+    return QuestionSet(tuple(archive.roots), planned, (*_lines(held.get("notes", ())), note))
+
+
+def _lines(notes: Iterable[Json]) -> tuple[str, ...]:
+    return tuple(str(note) for note in notes)
+
+
+def _prints(
+    held: Mapping[str, Json], new: Mapping[str, Mapping[str, Json]]
+) -> dict[str, Mapping[str, Json]]:
+    old = {row["name"]: row.get("fingerprint", {}) for row in held.get("agents", ())}
+    return {**old, **new}

@@ -1,0 +1,150 @@
+"""Holding an exam from its config: the protocols `exam` and `peer_exam`.
+
+Both are the same program over different casts. In `peer_exam` (examiner paper, §3.3) every agent
+sets questions, answers all of them, and judges the others; in `exam` (§4.2) one central examiner
+sets and judges alone. The questions are sealed before any answer is asked.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections.abc import Coroutine, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+from peerexam.agents.base import Agent
+from peerexam.errors import ConfigError, PeerexamError, SetupError
+from peerexam.protocols.config import ExamConfig
+from peerexam.protocols.examination import examine
+from peerexam.protocols.finishing import finish
+from peerexam.protocols.loading import dump_config, load_config
+from peerexam.protocols.outcome import Outcome
+from peerexam.protocols.progress import Progress
+from peerexam.protocols.running import examine_all
+from peerexam.protocols.setting import QuestionSet, given_questions, set_questions
+from peerexam.protocols.staging import Stage, stage
+from peerexam.records import Domain
+from peerexam.runfolder import RunFolder
+from peerexam.tasks.question_file import load_questions
+
+T = TypeVar("T")
+
+
+async def run_exam(
+    config: ExamConfig,
+    out: Path,
+    *,
+    db: str | None = None,
+    agents: Mapping[str, Agent] | None = None,
+    progress: Progress | None = None,
+) -> Outcome:
+    """Hold an exam, or go on with one: what the ledger holds is not asked again.
+
+    Args:
+        config: The exam.
+        out: The run's folder; made where it is missing.
+        db: Ledger, a path or URL; by default `ledger.sqlite` in the folder.
+        agents: Agents of your own by their name in the exam, in place of the config's models.
+        progress: Counters to feed.
+
+    Raises:
+        SetupError: Something is wrong that no model need be asked to know.
+        BudgetReachedError: The budget ended the run before a question was set.
+    """
+    folder = _claim(Path(out), config)
+    async with stage(config, folder, db=db, agents=agents, progress=progress) as scene:
+        _note(progress, "setting questions")
+        questions = await _questions(config, scene)
+        if not questions.questions:
+            raise PeerexamError("no examiner set a single question:\n" + "\n".join(questions.notes))
+        _note(progress, "examining")
+
+        tally = await examine_all(
+            questions.questions,
+            lambda question: examine(question, scene.cast, scene.rules),
+            folder,
+            scene.admission,
+            scene.window,
+        )
+        return finish(config, folder, scene.fingerprints, questions, tally)
+
+
+def run(
+    config: ExamConfig | Path | str,
+    out: Path | str | None = None,
+    *,
+    db: str | None = None,
+    agents: Mapping[str, Agent] | None = None,
+) -> Outcome:
+    """The same for callers without an event loop, and inside a running one (a notebook).
+
+    Args:
+        config: An `ExamConfig`, or the path of an EXAM.yaml.
+        out: The run's folder; by default the config's `output`, or `runs/NAME`.
+        db: Ledger, a path or URL.
+        agents: Agents of your own by their name in the exam.
+    """
+    if not isinstance(config, ExamConfig):
+        config = load_config(config, environ=os.environ)
+    folder = Path(out) if out is not None else default_folder(config)
+    return in_own_loop(run_exam(config, folder, db=db, agents=agents))
+
+
+def default_folder(config: ExamConfig) -> Path:
+    """Where a run goes that was not told where."""
+    return config.output or Path("runs") / (config.name.replace("/", "_") or "exam")
+
+
+def in_own_loop(work: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine to its end, in a thread of its own where a loop is already running."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(work)
+    result: list[T] = []
+    failure: list[BaseException] = []
+
+    def target() -> None:
+        try:
+            result.append(asyncio.run(work))
+        except BaseException as error:
+            failure.append(error)
+
+    thread = threading.Thread(target=target, name="peerexam")
+    thread.start()
+    thread.join()
+    if failure:
+        raise failure[0]
+    return result[0]
+
+
+async def _questions(config: ExamConfig, scene: Stage) -> QuestionSet:
+    if config.questions.file is not None:
+        return given_questions(load_questions(config.questions.file))
+    domains = [Domain(name, (name,)) for name in config.questions.domains]
+    examiners = list(scene.cast.examiners.values())
+    if not examiners:
+        raise ConfigError("no agent has the role examiner, so nobody sets questions")
+    return await set_questions(
+        examiners, domains, config.questions.per_domain, config.questions.style
+    )
+
+
+def _claim(path: Path, config: ExamConfig) -> RunFolder:
+    folder = RunFolder(path)
+    if folder.manifest_path.exists():
+        held = folder.read_manifest()
+        if held.get("exam") != config.name:
+            raise SetupError(
+                f"{path} holds another exam, '{held.get('exam')}': choose another folder with --out"
+            )
+    folder.create()
+    folder.write_config(dump_config(config))
+    return folder
+
+
+def _note(progress: Progress | None, text: str) -> None:
+    if progress is not None:
+        progress.note = text

@@ -1,0 +1,295 @@
+"""From a config to a cast that can play: ledger, budgets, agents, roles.
+
+Everything that can be known to be wrong without asking a model (a missing key, an unknown
+provider, a broken rubric) is found here, before the first call.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+
+from peerexam.agents.base import Agent
+from peerexam.agents.budget import Admission, BudgetLimits, BudgetMeter, Spend
+from peerexam.agents.priced import Price
+from peerexam.agents.stack import LayerSettings, assemble, wrap
+from peerexam.agents.watched import Watched
+from peerexam.calls import Json
+from peerexam.errors import SetupError
+from peerexam.examiners.answering import AnsweringOptions
+from peerexam.examiners.judging import JudgingOptions
+from peerexam.examiners.likelihood import LikelihoodOptions
+from peerexam.examiners.players import Player, model_player
+from peerexam.examiners.prompts import PromptLibrary
+from peerexam.examiners.rubric import Rubric, load_rubric
+from peerexam.examiners.setting import SettingOptions
+from peerexam.examiners.simulated import build_sim_players
+from peerexam.ledger.base import Ledger
+from peerexam.ledger.opening import open_ledger
+from peerexam.protocols.checks import PLAYS_DIRECTLY, agent_spec
+from peerexam.protocols.config import AgentConfig, Budget, ExamConfig, RoleName
+from peerexam.protocols.examination import Cast, Rules
+from peerexam.protocols.own_answers import own_answers
+from peerexam.protocols.plan import Line, plan
+from peerexam.protocols.progress import Progress
+from peerexam.runfolder import RunFolder
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """All that a protocol needs.
+
+    Attributes:
+        cast: Who plays which role.
+        rules: How a question is examined.
+        admission: Whether the budget has room for another question.
+        window: How many questions are worked on at once.
+        fingerprints: What every agent is, by its name in the exam.
+    """
+
+    cast: Cast
+    rules: Rules
+    admission: Admission
+    window: int
+    fingerprints: Mapping[str, Mapping[str, Json]]
+
+
+@asynccontextmanager
+async def stage(
+    config: ExamConfig,
+    folder: RunFolder,
+    *,
+    db: str | None = None,
+    agents: Mapping[str, Agent] | None = None,
+    progress: Progress | None = None,
+    playing: Collection[str] | None = None,
+) -> AsyncIterator[Stage]:
+    """Open the ledger, build every agent and its roles; close them all at the end.
+
+    Args:
+        config: The exam.
+        folder: Its folder, where the ledger is by default.
+        db: Another ledger. Its earlier calls count for no budget, since other runs may share it.
+        agents: Agents by name, in place of the config's models.
+        progress: Counters to feed.
+        playing: The agents to build; None is all. The others play no role.
+
+    Raises:
+        SetupError: An agent cannot be built, or `agents` names one that is not in the exam.
+    """
+    given = dict(agents or {})
+    unknown = sorted(set(given) - {agent.name for agent in config.agents})
+    if unknown:
+        raise SetupError(f"'{unknown[0]}' was handed over and is not among the exam's agents")
+    rubric = load_rubric(config.judging.rubric) if config.judging.rubric else Rubric()
+    async with AsyncExitStack() as stack:
+        ledger = open_ledger(db if db is not None else folder.ledger_path)
+        stack.push_async_callback(ledger.close)
+        meters = _Meters(config)
+        if db is None:
+            await meters.charge_earlier(ledger)
+        players: dict[str, Player] = dict(_simulated(config, given))
+        fingerprints: dict[str, Mapping[str, Json]] = {}
+        builder = _Builder(config, rubric, ledger, meters, progress, given)
+        for agent in config.agents:
+            if playing is not None and agent.name not in playing:
+                players.pop(agent.name, None)
+                continue
+            if agent.name in players:
+                fingerprints[agent.name] = {"provider": PLAYS_DIRECTLY, "model": agent.model}
+                continue
+            built = builder.agent(agent)
+            stack.push_async_callback(built.close)
+            fingerprints[agent.name] = dict(built.fingerprint)
+            players[agent.name] = builder.player(agent, built)
+        window = config.limits.window or max(8, config.limits.concurrency)
+        yield Stage(
+            _cast(config, players),
+            rules_of(config, rubric),
+            Admission(meters.wants()),
+            window,
+            fingerprints,
+        )
+
+
+def rules_of(config: ExamConfig, rubric: Rubric) -> Rules:
+    """How one question is examined under a config."""
+    judging = config.judging
+    chief = config.examiner or next((a.name for a in config.agents_in("examiner")), None)
+    return Rules(
+        seed=config.seed,
+        marks=judging.marks,
+        ranking=judging.ranking,
+        panel=judging.panel,
+        disagreement=judging.disagreement,
+        self_preference=judging.self_preference,
+        rounds=config.follow_ups.rounds,
+        sample=config.follow_ups.sample,
+        full_mark=rubric.full_mark,
+        chief=chief,
+        own=own_answers(config),
+    )
+
+
+def _cast(config: ExamConfig, players: Mapping[str, Player]) -> Cast:
+    def playing(role: RoleName) -> list[Player]:
+        return [players[a.name] for a in config.agents_in(role) if a.name in players]
+
+    return Cast(
+        {p.name: p.examiner for p in playing("examiner") if p.examiner is not None},
+        {p.name: p.examinee for p in playing("examinee") if p.examinee is not None},
+        {p.name: p.judge for p in playing("judge") if p.judge is not None},
+    )
+
+
+def _simulated(config: ExamConfig, given: Mapping[str, Agent]) -> Mapping[str, Player]:
+    specs = [agent_spec(agent) for agent in config.agents if agent.name not in given]
+    simulated = build_sim_players(
+        (spec for spec in specs if spec.provider == PLAYS_DIRECTLY), config.seed
+    )
+    return {name: Player(name, one, one, one) for name, one in simulated.items()}
+
+
+class _Meters:
+    """The budget of the run and those of the agents that have one."""
+
+    def __init__(self, config: ExamConfig) -> None:
+        self._config = config
+        self.run = BudgetMeter(_limits(config.limits.budget))
+        self.agents = {
+            agent.name: BudgetMeter(_limits(agent.budget), f"agent '{agent.name}'")
+            for agent in config.agents
+            if agent.budget != Budget()
+        }
+
+    def of(self, agent: str) -> list[BudgetMeter]:
+        return [self.run, *([self.agents[agent]] if agent in self.agents else [])]
+
+    async def charge_earlier(self, ledger: Ledger) -> None:
+        """Count what earlier sessions of this run have spent."""
+        for agent, sums in (await ledger.totals_by_agent()).items():
+            spend = Spend(sums.cost, sums.calls, sums.prompt_tokens + sums.completion_tokens)
+            for meter in self.of(agent):
+                meter.charge(spend, unpriced_calls=sums.unpriced_calls)
+
+    def wants(self) -> dict[BudgetMeter, Spend]:
+        """What one more question is expected to take from each budget that has a limit."""
+        limited = {meter for meter in (self.run, *self.agents.values()) if _has_limit(meter)}
+        if not limited:
+            return {}
+        whole = plan(self._config)
+        lines = [line for line in whole.lines if line.task != "questions"]
+        wants: dict[BudgetMeter, Spend] = {}
+        for line in lines:
+            for meter in self.of(line.agent):
+                if meter in limited:
+                    wants[meter] = wants.get(meter, Spend()) + _a_question(line, whole.questions)
+        return wants
+
+
+def _has_limit(meter: BudgetMeter) -> bool:
+    return meter.limits != BudgetLimits()
+
+
+def _limits(budget: Budget) -> BudgetLimits:
+    return BudgetLimits(budget.usd, budget.calls, budget.tokens)
+
+
+def _a_question(line: Line, questions: int) -> Spend:
+    share = 1 / max(1, questions)
+    tokens = line.prompt_tokens.expected + line.completion_tokens.expected
+    return Spend(
+        0.0 if line.cost is None else line.cost.expected * share,
+        math.ceil(line.calls.expected * share),
+        math.ceil(tokens * share),
+    )
+
+
+class _Builder:
+    """Builds agents and their roles for one exam."""
+
+    def __init__(
+        self,
+        config: ExamConfig,
+        rubric: Rubric,
+        ledger: Ledger,
+        meters: _Meters,
+        progress: Progress | None,
+        given: Mapping[str, Agent],
+    ) -> None:
+        self._config = config
+        self._rubric = rubric
+        self._ledger = ledger
+        self._meters = meters
+        self._progress = progress
+        self._given = given
+        self._prompts = PromptLibrary(config.prompts)
+
+    def agent(self, agent: AgentConfig) -> Agent:
+        """The agent with all its layers."""
+        settings = _layers(agent, self._config.limits.concurrency)
+        meters = self._meters.of(agent.name)
+        paid = self._paid()
+        if agent.name in self._given:
+            built = wrap(
+                self._given[agent.name], settings, ledger=self._ledger, meters=meters, paid=paid
+            )
+        else:
+            built = assemble(
+                agent_spec(agent), settings, ledger=self._ledger, meters=meters, paid=paid
+            )
+        return built if self._progress is None else Watched(built, self._progress)
+
+    def _paid(self) -> Callable[[Agent], Agent] | None:
+        if self._progress is None:
+            return None
+        lane = self._progress.paid
+        return lambda inner: Watched(inner, lane)
+
+    def player(self, config: AgentConfig, agent: Agent) -> Player:
+        """The agent's roles."""
+        exam = self._config
+        judging, questions, answers = exam.judging, exam.questions, exam.answers
+        return model_player(
+            agent,
+            self._prompts,
+            self._rubric,
+            roles=[
+                role for role in ("examiner", "examinee", "judge") if config in exam.agents_in(role)
+            ],
+            judge_by=config.judge.by,
+            setting=SettingOptions(
+                attempts=questions.attempts,
+                near_duplicate=questions.near_duplicate,
+                max_tokens=questions.max_tokens,
+                temperature=questions.temperature,
+                retry_temperature=questions.retry_temperature,
+                follow_up_max_tokens=exam.follow_ups.max_tokens,
+                seed=exam.seed,
+            ),
+            answering=AnsweringOptions(answers.max_tokens, answers.temperature, answers.truncated),
+            judging=JudgingOptions(
+                reasks=judging.reasks, max_tokens=judging.max_tokens, seed=exam.seed
+            ),
+            likelihood=LikelihoodOptions(config.judge.tie_within, config.judge.pass_at),
+        )
+
+
+def _layers(agent: AgentConfig, concurrency: int) -> LayerSettings:
+    limits = agent.limits
+    return LayerSettings(
+        system=agent.system,
+        temperature=agent.temperature,
+        top_p=agent.top_p,
+        max_tokens=agent.max_tokens,
+        seed=agent.seed,
+        concurrency=min(limits.concurrency, concurrency),
+        requests_per_minute=limits.requests_per_minute,
+        tokens_per_minute=limits.tokens_per_minute,
+        attempts=limits.attempts,
+        timeout=limits.timeout,
+        deadline=limits.deadline,
+        price=None if agent.price is None else Price(agent.price.input, agent.price.output),
+    )
