@@ -11,15 +11,14 @@ but not answered stays visible. The rule is the same:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from peerexam.errors import StatisticsError
 from peerexam.stats.orders import Disagreement, Mask
-from peerexam.stats.tables import Comparisons, Floats
+from peerexam.stats.tables import Comparisons, Floats, Ints
 
 _CLOSE = 1e-9
 
@@ -42,10 +41,13 @@ class BothOrders:
     agree: Mask
 
 
-def fold_orders(c: Comparisons, rule: Disagreement = "tie") -> Iterator[BothOrders]:
+def fold_orders(
+    c: Comparisons, rule: Disagreement = "tie", orderless: Collection[str] = ()
+) -> Iterator[BothOrders]:
     """Fold the two orders, one judge after the other in the order of `c.judges`.
 
-    Where an order was asked more than once, its verdicts are averaged first.
+    Where an order was asked more than once, its verdicts are averaged first. For judges named in
+    `orderless` (they see no order) one verdict stands for both orders.
 
     Raises:
         StatisticsError: There is no such rule.
@@ -54,11 +56,11 @@ def fold_orders(c: Comparisons, rule: Disagreement = "tie") -> Iterator[BothOrde
         raise StatisticsError(f"no rule '{rule}' for orders that disagree: tie, average, abstain")
     by_judge = np.argsort(c.judge, kind="stable")
     ends = np.searchsorted(c.judge[by_judge], np.arange(len(c.judges) + 1))
-    for place in range(len(c.judges)):
-        yield _fold(c, by_judge[ends[place] : ends[place + 1]], rule)
+    for place, name in enumerate(c.judges):
+        yield _fold(c, by_judge[ends[place] : ends[place + 1]], rule, name in orderless)
 
 
-def _fold(c: Comparisons, rows: NDArray[np.int64], rule: Disagreement) -> BothOrders:
+def _fold(c: Comparisons, rows: Ints, rule: Disagreement, one_is_enough: bool) -> BothOrders:
     agents = len(c.agents)
     shape = (len(c.questions), agents, agents)
     size = shape[0] * agents * agents
@@ -71,6 +73,9 @@ def _fold(c: Comparisons, rows: NDArray[np.int64], rule: Disagreement) -> BothOr
     shown_first = np.full(shape, np.nan)
     np.divide(total, count, out=shown_first, where=count > 0)
     shown_second = 1.0 - shown_first.transpose(0, 2, 1)
+    if one_is_enough:
+        shown_first = np.where(np.isnan(shown_first), shown_second, shown_first)
+        shown_second = np.where(np.isnan(shown_second), shown_first, shown_second)
     readable = ~np.isnan(shown_first) & ~np.isnan(shown_second)
     agree = readable & (np.abs(shown_first - shown_second) < _CLOSE)
     return BothOrders(
@@ -90,12 +95,17 @@ def _settle(first: Floats, second: Floats, agree: Mask, rule: Disagreement) -> F
     return settled
 
 
-def fill_implied(orders: BothOrders) -> Floats:
+def fill_implied(orders: BothOrders, own: int = -1) -> Floats:
     """The points, with pairs that were never asked filled by what the asked ones imply.
 
     A sort does not put every pair side by side. Where a chain of results (each a win or a tie)
     leads from one answer to another and none leads back, the first counts as the better; where
     chains lead both ways, they tie. Pairs that were asked without a result stay without one.
+
+    Args:
+        orders: One judge's results.
+        own: The judge's own place among the agents, −1 for none. No chain leads through its own
+            answer, or its self-preference would move the others.
     """
     points = orders.points
     agents = points.shape[1]
@@ -104,6 +114,8 @@ def fill_implied(orders: BothOrders) -> Floats:
     if not len(rows):
         return points
     reach: Mask = points[rows] >= 0.5  # NaN compares as False
+    if own >= 0:
+        reach[:, own] = reach[:, :, own] = False
     for via in range(agents):
         reach |= reach[:, :, via, None] & reach[:, None, via, :]
     back = reach.transpose(0, 2, 1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,6 +37,7 @@ def home_advantage(
     authors: Mapping[str, str | None],
     *,
     rule: Disagreement = "tie",
+    orderless: Collection[str] = (),
     rounds: int = 10_000,
     rng: np.random.Generator,
     confidence: float = 0.95,
@@ -52,6 +53,7 @@ def home_advantage(
         c: Verdicts on questions of the paper; follow-ups are for the caller to leave out.
         authors: Question id to the name of its author. Questions without one are left out.
         rule: What two orders that disagree amount to.
+        orderless: Judges that see no order; for them one verdict a pair is enough.
         rounds: Bootstrap rounds, and permutations of the test.
         rng: Where all randomness comes from.
         confidence: Of the intervals.
@@ -64,7 +66,7 @@ def home_advantage(
         StatisticsError: Bad settings.
     """
     check_settings(rounds, confidence)
-    points, count = pair_points(c, rule).third_party_sums()
+    points, count = pair_points(c, rule, orderless).third_party_sums()
     points, count = points.sum(axis=2), count.sum(axis=2)
     judged = np.bincount(c.question, minlength=len(c.questions)) > 0
     writer = [authors.get(name) for name in c.questions]

@@ -6,6 +6,7 @@ so the whole table (questions × judges × agents × agents) is never held in me
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -68,28 +69,23 @@ def _mean(total: Floats, count: Floats) -> Floats:
     return mean
 
 
-def pair_points(c: Comparisons, rule: Disagreement) -> PairPoints:
+def pair_points(c: Comparisons, rule: Disagreement, orderless: Collection[str] = ()) -> PairPoints:
     """Sum the judges' folded results; what a sort did not compare is filled by what it implies."""
     shape = (len(c.questions), len(c.agents), len(c.agents))
     total, count, own = np.zeros(shape), np.zeros(shape), np.full(shape, np.nan)
     asked: Mask = np.zeros(shape, dtype=np.bool_)
-    for agent, orders in zip(agent_of_judge(c.agents, c.judges), fold_orders(c, rule), strict=True):
-        points = fill_implied(orders)
+    agent_at = agent_of_judge(c.agents, c.judges)
+    for agent, orders in zip(agent_at, fold_orders(c, rule, orderless), strict=True):
+        points = fill_implied(orders, agent)
         total += np.nan_to_num(points)
         count += ~np.isnan(points)
         if agent >= 0:
-            # Its own answers are asked about for this purpose alone: direct results only.
-            own[:, agent] = orders.points[:, agent]
+            own[:, agent] = points[:, agent]
             asked[:, agent] = orders.asked[:, agent]
-            implied = ~np.isnan(points[:, agent]) & np.isnan(own[:, agent])
-            total[:, agent] -= np.where(implied, points[:, agent], 0.0)
-            count[:, agent] -= implied
-            total[:, :, agent] -= np.where(implied, 1.0 - points[:, agent], 0.0)
-            count[:, :, agent] -= implied
     return PairPoints(total, count, own, asked)
 
 
-def peer_ranks(c: Comparisons, rule: Disagreement) -> PeerRanks:
+def peer_ranks(c: Comparisons, rule: Disagreement, orderless: Collection[str] = ()) -> PeerRanks:
     """Rank all agents by their points, per question and judge (paper 004, §2, within a segment).
 
     Only complete rankings count: every pair compared, or implied by those compared. An abstention
@@ -98,10 +94,9 @@ def peer_ranks(c: Comparisons, rule: Disagreement) -> PeerRanks:
     shape = (len(c.questions), len(c.agents))
     own, total, count = np.full(shape, np.nan), np.zeros(shape), np.zeros(len(c.questions))
     settled: Disagreement = "tie" if rule == "abstain" else rule
-    for agent, orders in zip(
-        agent_of_judge(c.agents, c.judges), fold_orders(c, settled), strict=True
-    ):
-        rank = _ranks(fill_implied(orders))
+    agent_at = agent_of_judge(c.agents, c.judges)
+    for agent, orders in zip(agent_at, fold_orders(c, settled, orderless), strict=True):
+        rank = _ranks(fill_implied(orders, agent))
         complete: Mask = ~np.isnan(rank[:, 0])
         total += np.nan_to_num(rank)
         count += complete

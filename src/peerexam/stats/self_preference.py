@@ -8,7 +8,7 @@ have no answer in the comparison and so is free of that.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,7 +22,7 @@ from peerexam.stats.cluster_ratio import (
 from peerexam.stats.estimate import Estimate
 from peerexam.stats.holm import with_holm
 from peerexam.stats.orders import Disagreement, agent_of_judge
-from peerexam.stats.peer_points import PairPoints, pair_points, peer_ranks
+from peerexam.stats.peer_points import PairPoints, PeerRanks, pair_points, peer_ranks
 from peerexam.stats.tables import Comparisons, Floats
 
 _METHOD = "bootstrap over questions (expanded percentile), sign-flip test, Holm over judges; "
@@ -64,6 +64,7 @@ def self_preference(
     c: Comparisons,
     *,
     rule: Disagreement = "tie",
+    orderless: Collection[str] = (),
     rounds: int = 10_000,
     rng: np.random.Generator,
     confidence: float = 0.95,
@@ -78,6 +79,7 @@ def self_preference(
     Args:
         c: Verdicts, self-judgements included.
         rule: What two orders that disagree amount to.
+        orderless: Judges that see no order; for them one verdict a pair is enough.
         rounds: Bootstrap rounds, and sign patterns of the test.
         rng: Where all randomness comes from.
         confidence: Of the intervals.
@@ -90,14 +92,16 @@ def self_preference(
         StatisticsError: Bad settings.
     """
     check_settings(rounds, confidence)
-    pairs = pair_points(c, rule)
+    pairs = pair_points(c, rule, orderless)
     own_of_judge: list[int] = agent_of_judge(c.agents, c.judges).tolist()
     judged_itself: list[bool] = np.any(pairs.asked, axis=(0, 2)).tolist()
     agents = [place for place in own_of_judge if place >= 0 and judged_itself[place]]
-    estimates = [
-        _estimate(c, measure(c, pairs, rule), agents, rounds, rng, confidence)
-        for measure in _MEASURES
-    ]
+    measures = (
+        _win_rate(pairs),
+        _rank_bias(pairs, peer_ranks(c, rule, orderless)),
+        _third_party(pairs),
+    )
+    estimates = [_estimate(c, measure, agents, rounds, rng, confidence) for measure in measures]
     of_agent = {
         agent: SelfPreference(*(family[place] for family in estimates))
         for place, agent in enumerate(agents)
@@ -105,7 +109,7 @@ def self_preference(
     return [of_agent.get(place) for place in own_of_judge]
 
 
-def _win_rate(c: Comparisons, pairs: PairPoints, rule: Disagreement) -> _Measure:
+def _win_rate(pairs: PairPoints) -> _Measure:
     return _Measure(
         pairs.own - pairs.peers(),
         pairs.asked.astype(np.float64),
@@ -114,8 +118,7 @@ def _win_rate(c: Comparisons, pairs: PairPoints, rule: Disagreement) -> _Measure
     )
 
 
-def _rank_bias(c: Comparisons, pairs: PairPoints, rule: Disagreement) -> _Measure:
-    ranks = peer_ranks(c, rule)
+def _rank_bias(pairs: PairPoints, ranks: PeerRanks) -> _Measure:
     return _Measure(
         (ranks.own - ranks.peers)[:, :, None],
         np.asarray(pairs.asked.any(axis=2), dtype=np.float64)[:, :, None],
@@ -124,7 +127,7 @@ def _rank_bias(c: Comparisons, pairs: PairPoints, rule: Disagreement) -> _Measur
     )
 
 
-def _third_party(c: Comparisons, pairs: PairPoints, rule: Disagreement) -> _Measure:
+def _third_party(pairs: PairPoints) -> _Measure:
     return _Measure(
         pairs.own - pairs.third_party(),
         pairs.asked.astype(np.float64),
@@ -132,13 +135,6 @@ def _third_party(c: Comparisons, pairs: PairPoints, rule: Disagreement) -> _Meas
         "no pair of its own was judged readably both by it and by a third party, a judge that "
         "wrote neither answer; where all are examinees, that takes at least three judges",
     )
-
-
-_MEASURES: tuple[Callable[[Comparisons, PairPoints, Disagreement], _Measure], ...] = (
-    _win_rate,
-    _rank_bias,
-    _third_party,
-)
 
 
 def _estimate(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,7 +39,9 @@ class Contradictions:
     of: int
 
 
-def circular_triads(c: Comparisons, *, rule: Disagreement = "tie") -> list[Triads]:
+def circular_triads(
+    c: Comparisons, *, rule: Disagreement = "tie", orderless: Collection[str] = ()
+) -> list[Triads]:
     """Count each judge's circular triads over the questions' tournaments of direct verdicts.
 
     Both orders are folded first, so a circle that only the places made shows as ties. A triple
@@ -48,7 +51,7 @@ def circular_triads(c: Comparisons, *, rule: Disagreement = "tie") -> list[Triad
     Source: Kendall and Babington Smith (1940), On the method of paired comparisons, §8.
     """
     found = []
-    for orders in fold_orders(c, rule):
+    for orders in fold_orders(c, rule, orderless):
         wins = (orders.points > 0.5).astype(np.float64)
         compared = (~np.isnan(orders.points)).astype(np.float64)
         found.append(Triads(round(_closed_walks(wins) / 3), round(_closed_walks(compared) / 6)))
@@ -61,7 +64,11 @@ def _closed_walks(adjacency: Floats) -> float:
 
 
 def order_contradictions(
-    c: Comparisons, positions: Positions, *, rule: Disagreement = "tie"
+    c: Comparisons,
+    positions: Positions,
+    *,
+    rule: Disagreement = "tie",
+    orderless: Collection[str] = (),
 ) -> list[Contradictions]:
     """Count each judge's direct verdicts a > b whose ranking puts b above a.
 
@@ -76,7 +83,7 @@ def order_contradictions(
         raise StatisticsError("comparisons and rankings must list the same agents and judges")
     row_of = {name: row for row, name in enumerate(c.questions)}
     found = []
-    for judge, orders in enumerate(fold_orders(c, rule)):
+    for judge, orders in enumerate(fold_orders(c, rule, orderless)):
         rank = np.full((len(c.questions), len(c.agents)), np.nan)
         for row in np.flatnonzero(positions.judge == judge):
             question = row_of.get(positions.questions[positions.question[row]])

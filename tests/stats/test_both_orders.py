@@ -1,0 +1,77 @@
+"""Folding two orders into one result, and filling what a sort left out."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from peerexam.records import Verdict, Winner
+from peerexam.stats.both_orders import fill_implied, fold_orders
+from peerexam.stats.orders import Disagreement, combine_orders
+from peerexam.stats.tables import comparisons_from
+
+OUTCOMES: tuple[Winner | None, ...] = ("first", "second", "tie", None)
+RULES: tuple[Disagreement, ...] = ("tie", "average", "abstain")
+
+
+def agreed(winner: str, loser: str) -> list[Verdict]:
+    return [
+        Verdict("q1", "j", winner, loser, "first"),
+        Verdict("q1", "j", loser, winner, "second"),
+    ]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data(), st.sampled_from(RULES), st.sampled_from(["", "j", "k"]))
+def test_the_matrices_hold_what_the_rows_hold(
+    data: st.DataObject, rule: Disagreement, orderless: str
+) -> None:
+    keys = [
+        (question, judge, a, b)
+        for question in ("q1", "q2")
+        for judge in "jk"
+        for a, b in itertools.permutations("abc", 2)
+    ]
+    chosen = data.draw(st.lists(st.sampled_from(keys), max_size=30))
+    verdicts = [Verdict(*key, data.draw(st.sampled_from(OUTCOMES))) for key in chosen]
+    c = comparisons_from(verdicts, "abc", "jk")
+    rows = combine_orders(c, rule, [orderless])
+    expected = np.full((2, len(c.questions), 3, 3), np.nan)
+    expected[rows.judge, rows.question, rows.a, rows.b] = rows.points
+    expected[rows.judge, rows.question, rows.b, rows.a] = 1 - rows.points
+    found = [orders.points for orders in fold_orders(c, rule, [orderless])]
+    np.testing.assert_allclose(found, expected)
+
+
+def test_a_chain_of_results_implies_the_pair_that_was_not_asked() -> None:
+    (orders,) = fold_orders(comparisons_from([*agreed("a", "b"), *agreed("b", "c")], "abc", "j"))
+    filled = fill_implied(orders)[0]
+    assert (filled[0, 2], filled[2, 0]) == (1, 0)
+
+
+def test_chains_both_ways_imply_a_tie_and_no_chain_implies_nothing() -> None:
+    circle = [*agreed("a", "b"), *agreed("b", "c"), *agreed("c", "d"), *agreed("d", "a")]
+    (orders,) = fold_orders(comparisons_from(circle, "abcde", "j"))
+    filled = fill_implied(orders)[0]
+    assert (filled[0, 2], filled[2, 0]) == (0.5, 0.5)
+    assert np.isnan(filled[0, 4])
+
+
+def test_what_was_asked_without_a_result_is_not_filled() -> None:
+    lost = [Verdict("q1", "j", "a", "c", None), Verdict("q1", "j", "c", "a", None)]
+    verdicts = [*agreed("a", "b"), *agreed("b", "c"), *lost]
+    (orders,) = fold_orders(comparisons_from(verdicts, "abc", "j"))
+    assert np.isnan(fill_implied(orders)[0, 0, 2])
+
+
+def test_no_chain_leads_through_the_judges_own_answer() -> None:
+    verdicts = [*agreed("a", "b"), *agreed("b", "c")]
+    (orders,) = fold_orders(comparisons_from(verdicts, "abc", "j"))
+    assert np.isnan(fill_implied(orders, own=1)[0, 0, 2])
+
+
+def test_an_unknown_rule_is_refused() -> None:
+    with pytest.raises(ValueError, match="no rule 'vote'"):
+        list(fold_orders(comparisons_from([], "ab", "j"), "vote"))  # type: ignore[arg-type]

@@ -1,0 +1,64 @@
+"""Intervals and tests on sums over clusters, against SciPy and hand calculation."""
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from peerexam.stats.cluster_ratio import (
+    bootstrap_ratios,
+    share_interval,
+    sign_flip_p,
+    student_quantile,
+)
+
+
+@pytest.mark.parametrize("freedom", [4, 5, 10, 30, 1000])
+@pytest.mark.parametrize("probability", [0.9, 0.95, 0.975, 0.995])
+def test_students_quantile_is_scipys(probability: float, freedom: int) -> None:
+    expected = float(stats.t.ppf(probability, freedom))
+    assert student_quantile(probability, freedom) == pytest.approx(expected, rel=0.01)
+
+
+def test_one_trial_a_cluster_gives_wilsons_interval() -> None:
+    successes = np.array([1.0] * 300 + [0.0] * 700)
+    found = share_interval(successes, np.ones(1000), 0.95)
+    expected = stats.binomtest(300, 1000).proportion_ci(0.95, method="wilson")
+    assert found == pytest.approx((expected.low, expected.high), abs=1e-3)
+
+
+def test_copies_within_a_cluster_do_not_narrow_the_interval() -> None:
+    successes = np.array([1.0] * 30 + [0.0] * 20)
+    once = share_interval(successes, np.ones(50), 0.95)
+    assert share_interval(successes * 7, np.full(50, 7.0), 0.95) == pytest.approx(once)
+
+
+def test_fewer_than_two_clusters_have_no_interval() -> None:
+    assert share_interval(np.array([1.0, 0.0]), np.array([3.0, 0.0]), 0.95) is None
+
+
+def test_the_bootstrap_of_a_mean_is_students_interval() -> None:
+    values = np.random.default_rng(1).normal(1.0, 2.0, size=25)
+    ends = bootstrap_ratios(
+        values[:, None],
+        np.ones((25, 1)),
+        rounds=40_000,
+        rng=np.random.default_rng(2),
+        confidence=0.95,
+    )[0]
+    expected = stats.t.interval(0.95, 24, values.mean(), stats.sem(values))
+    assert ends == pytest.approx(expected, abs=0.06)
+
+
+def test_the_sign_flip_p_is_that_of_all_patterns() -> None:
+    differences = np.array([0.9, 0.2, 0.4, -0.1, 0.5, 0.3, -0.2, 0.6])
+    sums = [abs(np.dot(signs, differences)) for signs in itertools.product((-1, 1), repeat=8)]
+    exact = np.mean(np.array(sums) >= differences.sum() - 1e-9)
+    found = sign_flip_p(differences[:, None], rounds=50_000, rng=np.random.default_rng(3))
+    assert found == pytest.approx([exact], abs=0.004)
+
+
+def test_no_difference_at_all_has_p_one() -> None:
+    found = sign_flip_p(np.zeros((6, 2)), rounds=100, rng=np.random.default_rng(0))
+    assert found.tolist() == [1.0, 1.0]
