@@ -213,13 +213,22 @@ def _newton(wins: Floats, convergence: Convergence, start: Floats | None = None)
         chance = _win_probability(theta)
         gradient = won - (met * chance).sum(axis=-1)
         hessian = _hessian(met, chance) + 1 / size  # the constant fixes the free mean
-        move = np.linalg.solve(hessian, gradient[..., None])[..., 0]
+        move = _solve(hessian, gradient)
         largest = np.abs(move).max(axis=-1, initial=0.0)
         # log(1 + d) / d: the damping under which Newton cannot overshoot a logistic likelihood.
         theta = theta + move * (np.log1p(largest) / np.maximum(largest, 1e-300))[..., None]
         if convergence.reached(float(largest.max()), step):
             break
     return np.asarray(theta - theta.mean(axis=-1, keepdims=True), dtype=np.float64)
+
+
+def _solve(hessian: Floats, gradient: Floats) -> Floats:
+    try:
+        return np.asarray(np.linalg.solve(hessian, gradient[..., None])[..., 0], dtype=np.float64)
+    except np.linalg.LinAlgError as error:
+        raise StatisticsError(
+            "Bradley–Terry fit did not converge: a strength has no finite value; give a prior"
+        ) from error
 
 
 def _fit_block(wins: Floats, start: Floats, convergence: Convergence) -> Floats:
