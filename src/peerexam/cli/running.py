@@ -11,15 +11,18 @@ from typing import Any
 from peerexam.cli import COMPLETE, PARTIAL
 from peerexam.cli.agent_files import read_agents
 from peerexam.cli.display import shown
-from peerexam.cli.exam import config_from, plan_of
+from peerexam.cli.exam import config_from
 from peerexam.cli.interrupt import run_interruptibly
 from peerexam.cli.output import note, plain, say, say_json
 from peerexam.errors import SetupError
 from peerexam.protocols import rerunning, runner
+from peerexam.protocols.checks import PLAYS_DIRECTLY
+from peerexam.protocols.config import ExamConfig
 from peerexam.protocols.outcome import Outcome
+from peerexam.protocols.plan import plan
 from peerexam.protocols.progress import Progress
 from peerexam.report.html import write_report
-from peerexam.report.tables import terminal_table
+from peerexam.report.tables import standings_text
 
 Work = Callable[[Progress], Coroutine[Any, Any, Outcome]]
 
@@ -28,7 +31,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Hold an exam, or go on with it."""
     config = config_from(arguments)
     out = Path(arguments.out) if arguments.out else runner.default_folder(config)
-    expected = round(plan_of(config).calls.expected)
+    expected = _expected_calls(config)
     db = _ledger(arguments)
     return _perform(
         arguments, lambda progress: runner.run_exam(config, out, db=db, progress=progress), expected
@@ -55,6 +58,13 @@ def add(arguments: argparse.Namespace) -> int:
     )
 
 
+def _expected_calls(config: ExamConfig) -> int:
+    """Calls that the progress can see; simulated players play without any."""
+    played = {a.name for a in config.agents if a.model.startswith(f"{PLAYS_DIRECTLY}/")}
+    asked = [line.calls.expected for line in plan(config).lines if line.agent not in played]
+    return round(sum(asked))
+
+
 def _ledger(arguments: argparse.Namespace) -> str | None:
     db: str | None = arguments.db or os.environ.get("PEEREXAM_DB") or None
     return db
@@ -76,7 +86,7 @@ def _perform(arguments: argparse.Namespace, work: Work, planned: int | None = No
             }
         )
     else:
-        say(terminal_table(outcome.standings))
+        say(standings_text(outcome.standings))
         _say_where(outcome, report)
     return COMPLETE if outcome.status == "complete" else PARTIAL
 

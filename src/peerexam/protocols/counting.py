@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from peerexam.agents.spec import parse_model
-from peerexam.protocols.checks import PLAYS_DIRECTLY, identity
+from peerexam.protocols.checks import PLAYS_DIRECTLY
 from peerexam.protocols.config import AgentConfig, ExamConfig, RoleName
+from peerexam.protocols.own_answers import own_answers
 from peerexam.protocols.spans import Span, comparisons, exactly, total
 
 Task = Literal["questions", "follow-ups", "answers", "marks", "comparisons", "own", "scoring"]
@@ -67,6 +68,7 @@ class Counting:
         self._examiners = config.agents_in("examiner")
         self._examinees = config.agents_in("examinee")
         self._judges = config.agents_in("judge")
+        self._kin = own_answers(config)
         self._set = self._questions_by_author()
 
     @property
@@ -89,7 +91,8 @@ class Counting:
     def assumptions(self) -> Iterator[str]:
         """What the figures rest on, a sentence each."""
         yield "a call that fails in transit and is sent again counts once"
-        if self._config.judging.ranking == "merge_sort":
+        by_prompt = any(judge.judge.by == "prompt" for judge in self._judges)
+        if by_prompt and self._config.judging.ranking == "merge_sort":
             yield "comparisons: merge sort over answers in random order; ties make it fewer"
         if any(self._follow_ups_by(name).most for name in self._set):
             yield f"follow-ups: expected after {CORRECT:.0%} of the answers of every round"
@@ -104,7 +107,8 @@ class Counting:
         return {agent.name: each for agent in self._examiners}
 
     def _examiner_of(self, author: str | None) -> str | None:
-        return self._config.examiner if author is None else author
+        chief = self._config.examiner or next((a.name for a in self._examiners), None)
+        return chief if author is None else author
 
     def _follow_ups_on(self, author: str | None) -> Span:
         """Follow-ups after one first-round question, over all examinees and rounds."""
@@ -146,16 +150,8 @@ class Counting:
         return [judge for judge in self._judges if judge.name == self._examiner_of(author)]
 
     def _others(self, judge: AgentConfig) -> list[AgentConfig]:
-        return [agent for agent in self._examinees if not self._is_own(judge, agent)]
-
-    def _is_own(self, judge: AgentConfig, examinee: AgentConfig) -> bool:
-        if judge.name == examinee.name:
-            return True
-        if PLAYS_DIRECTLY in (_provider(judge), _provider(examinee)):
-            return False
-        if self._config.judging.own_answers == "model":
-            return parse_model(judge.model)[:3] == parse_model(examinee.model)[:3]
-        return identity(judge) == identity(examinee)
+        own = {judge.name, *self._kin.get(judge.name, ())}
+        return [agent for agent in self._examinees if agent.name not in own]
 
     def _judged_questions(self, judge: AgentConfig) -> float:
         return sum(n for author, n in self._set.items() if judge in self._panel(author))
@@ -188,8 +184,7 @@ class Counting:
 
     def _following_up(self, agent: AgentConfig) -> Work:
         limit = agent.max_tokens or self._config.follow_ups.max_tokens
-        attempts = Span(1, 1, self._config.questions.attempts)
-        calls = self._follow_ups_by(agent.name) * attempts
+        calls = self._follow_ups_by(agent.name)
         shown = self._question_tokens() + self._answer_tokens()
         reply = Span(1, min(limit, _QUESTION), limit)
         return _work(agent, "examiner", "follow-ups", calls, shown, reply)

@@ -118,7 +118,9 @@ def _yaml_problem(error: yaml.MarkedYAMLError) -> str:
         "but found another document": "leave one document in the file (one '---' at most)",
         "found undefined alias": "put a text that starts with * in quotes",
         "expected <block end>": "indent the entries of one list or mapping alike",
-        "expected ',' or": "close the bracket, and put commas between entries",
+        "expected ',' or": (
+            "close the bracket, put commas between entries, and a text with ? or : in quotes"
+        ),
         "could not determine a constructor": "leave out the !tag; only plain values are read",
     }
     mend = next((mend for sign, mend in mends.items() if sign in str(error)), None)

@@ -108,7 +108,19 @@ def dump_config(config: ExamConfig) -> str:
         written["options"] = agent.options
         for name in [key for key, value in written.items() if value in ({}, [])]:
             del written[name]
-    return yaml.safe_dump(body, sort_keys=False, allow_unicode=True, width=100)
+    return yaml.dump(body, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100)
+
+
+class _Dumper(yaml.SafeDumper):
+    """Quotes text with line or control characters, which plain YAML would read back changed."""
+
+
+def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    style = None if text.isprintable() else '"'
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_Dumper.add_representer(str, _represent_text)
 
 
 class _Voice:

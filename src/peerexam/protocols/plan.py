@@ -12,6 +12,7 @@ from peerexam.protocols.checks import PLAYS_DIRECTLY
 from peerexam.protocols.config import ExamConfig, RoleName
 from peerexam.protocols.counting import Counting, Task, Work
 from peerexam.protocols.spans import Span, total
+from peerexam.tasks.question_file import load_questions
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +84,15 @@ def plan(config: ExamConfig, own_questions: Sequence[str] | None = None) -> Plan
 
     Args:
         config: The exam.
-        own_questions: Texts of the user's own questions; None where the examiners set them.
+        own_questions: Texts of the user's own questions, where they are at hand; otherwise the
+            config's file of them is read, if it names one.
+
+    Raises:
+        SetupError: The file of questions cannot be read.
     """
+    file = config.questions.file
+    if own_questions is None and file is not None:
+        own_questions = [question.text for question in load_questions(file)]
     counting = Counting(config, own_questions)
     lines = tuple(_priced(work) for work in counting.work())
     return Plan(lines, counting.questions, tuple(counting.assumptions()))
