@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Sequence
 
 TYPE_CHECKING = False  # importing `typing` would take a fifth of the time of `--help`
@@ -59,7 +60,8 @@ class _Version(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
         from importlib.metadata import version
 
-        parser.exit(0, f"peerexam {version('peerexam')}\n")
+        sys.stdout.write(f"peerexam {version('peerexam')}\n")
+        parser.exit()
 
 
 def _command(

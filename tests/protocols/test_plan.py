@@ -1,0 +1,200 @@
+"""A plan's figures, held against hand counts and against sorts that are really run."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from peerexam.protocols.config import ExamConfig
+from peerexam.protocols.plan import Line, plan
+from peerexam.protocols.ranking import merge_sort
+from peerexam.protocols.spans import Span, comparisons, mean_comparisons
+
+
+def exam(agents: list[dict[str, Any]], **changes: Any) -> ExamConfig:
+    body: dict[str, Any] = {
+        "agents": agents,
+        "questions": {"domains": ["x", "y"], "per_domain": 3},
+    }
+    return ExamConfig.model_validate({**body, **changes})
+
+
+def priced(name: str, **changes: Any) -> dict[str, Any]:
+    price = {"input": 1.0, "output": 2.0}
+    return {"name": name, "model": f"openai/{name}", "price": price, **changes}
+
+
+def by_task(lines: tuple[Line, ...], agent: str) -> dict[str, Line]:
+    return {line.task: line for line in lines if line.agent == agent}
+
+
+async def counted(n: int, strength: list[float]) -> int:
+    """How many comparisons the sort makes; equal strengths tie."""
+    asked = 0
+
+    async def compare(a: str, b: str) -> float:
+        nonlocal asked
+        asked += 1
+        one, other = strength[int(a)], strength[int(b)]
+        return 0.5 if one == other else float(one > other)
+
+    await merge_sort([str(i) for i in range(n)], compare)
+    return asked
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 6])
+async def test_the_spans_hold_over_all_orders(n: int) -> None:
+    counts = [await counted(n, list(order)) for order in itertools.permutations(range(n))]
+    span = comparisons(n, "merge_sort")
+    assert span.most == max(counts)
+    assert span.least <= min(counts)
+    # The mean over all n! orders, which the recurrence gives in closed form.
+    assert span.expected == pytest.approx(sum(counts) / len(counts))
+
+
+@pytest.mark.parametrize("n", [2, 3, 5, 8])
+async def test_the_least_is_reached_where_everything_ties(n: int) -> None:
+    assert await counted(n, [1.0] * n) == comparisons(n, "merge_sort").least
+
+
+@settings(max_examples=40, deadline=None)
+@given(n=st.integers(2, 40), values=st.integers(1, 40), seed=st.integers(0, 10**6))
+async def test_no_sort_leaves_the_span(n: int, values: int, seed: int) -> None:
+    rng = random.Random(seed)
+    asked = await counted(n, [float(rng.randrange(values)) for _ in range(n)])
+    span = comparisons(n, "merge_sort")
+    assert span.least <= asked <= span.most
+    assert span.least <= span.expected <= span.most
+
+
+def test_the_mean_agrees_with_the_known_value_for_eight() -> None:
+    # By hand: 4 merges of 1 + 1 at 1, 2 of 2 + 2 at 4 − 4/3, 1 of 4 + 4 at 8 − 8/5.
+    assert mean_comparisons(8) == pytest.approx(4 * 1 + 2 * (4 - 4 / 3) + (8 - 8 / 5))
+
+
+def test_a_peer_examination_of_three_is_counted_as_by_hand() -> None:
+    # 3 examiners × 2 domains × 3 questions = 18 questions; each is answered by 3, marked by each
+    # judge on the 2 others' answers, compared once (2 others) in 2 orders, and the judge's own
+    # answer is compared with 2 others in 2 orders. Replies that cannot be read double the most.
+    config = exam([priced(name) for name in "abc"])
+    planned = plan(config)
+    assert planned.questions == 18
+    tasks = by_task(planned.lines, "a")
+    assert tasks["questions"].calls == Span(2, 2, 8)  # 4 attempts at most
+    assert tasks["answers"].calls == Span(18, 18, 18)
+    assert tasks["marks"].calls == Span(36, 36, 72)
+    assert tasks["comparisons"].calls == Span(36, 36, 72)
+    assert tasks["own"].calls == Span(72, 72, 144)
+    assert planned.calls.expected == 3 * (2 + 18 + 36 + 36 + 72)
+
+
+def test_settings_take_calls_away() -> None:
+    agents = [priced(name) for name in "abc"]
+    judging = {"marks": False, "ranking": "none"}
+    assert {line.task for line in plan(exam(agents, judging=judging)).lines} == {
+        "questions",
+        "answers",
+    }
+    alone = plan(exam(agents, judging={"self_preference": False, "panel": "author", "reasks": 0}))
+    tasks = by_task(alone.lines, "b")
+    assert "own" not in tasks
+    assert tasks["marks"].calls == Span(12, 12, 12)  # its own 6 questions, 2 others
+
+
+def test_a_central_examiner_sets_and_judges_alone() -> None:
+    planned = plan(exam([priced(name) for name in "abc"], protocol="exam", examiner="a"))
+    assert planned.questions == 6
+    assert {line.task for line in planned.lines if line.agent == "b"} == {"answers"}
+    tasks = by_task(planned.lines, "a")
+    assert tasks["marks"].calls.expected == 12
+    assert "answers" not in tasks
+
+
+def test_follow_ups_go_to_the_others_round_by_round() -> None:
+    # 6 questions of each author, 2 others each, 2 rounds: most 24 follow-ups an author; expected
+    # half of the 2 answers, then half of those: 6 × (1 + ½) = 9.
+    planned = plan(exam([priced(name) for name in "abc"], follow_ups={"rounds": 2}))
+    tasks = by_task(planned.lines, "a")
+    assert tasks["follow-ups"].calls == Span(0, 9, 24)
+    # Asked by two authors, each with half of 9 expected and of 24 at most for this examinee.
+    assert tasks["answers"].calls == Span(18, 18 + 9, 18 + 24)
+    # Every follow-up is answered by one, and marked by the two others.
+    assert tasks["marks"].calls.least == 36
+    assert tasks["marks"].calls.expected == pytest.approx(36 + 18)
+
+
+def test_a_sample_limits_the_follow_ups() -> None:
+    agents = [priced(name) for name in "abcdef"]
+    planned = plan(exam(agents, follow_ups={"rounds": 1, "sample": 1}))
+    assert by_task(planned.lines, "a")["follow-ups"].calls == Span(0, 6, 6)
+
+
+def test_likelihood_judges_score_every_answer_twice() -> None:
+    agents = [priced("a"), priced("b"), {"name": "j", "model": "local/smollm2", "roles": ["judge"]}]
+    agents[2]["judge"] = {"by": "likelihood"}
+    tasks = by_task(plan(exam(agents)).lines, "j")
+    assert set(tasks) == {"scoring"}
+    assert tasks["scoring"].calls == Span(48, 48, 48)  # 12 questions × 2 answers × 2
+    assert tasks["scoring"].completion_tokens.most == 0
+
+
+def test_an_unknown_price_is_unknown_and_players_cost_nothing() -> None:
+    agents = [
+        priced("a"),
+        {"name": "mystery", "model": "openai/m"},
+        {"name": "s", "model": "sim/s"},
+    ]
+    planned = plan(exam(agents))
+    assert planned.unpriced == ("mystery",)
+    assert all(line.cost is None for line in planned.lines if line.agent == "mystery")
+    assert all(line.cost == Span() for line in planned.lines if line.agent == "s")
+    body = planned.to_json()
+    assert body["cost_usd"]["unknown_for"] == ["mystery"]
+    assert body["cost_usd"]["expected"] > 0
+
+
+def test_cost_is_tokens_by_price() -> None:
+    lines = plan(exam([priced(name) for name in "ab"])).lines
+    for line in lines:
+        assert line.cost is not None
+        dollars = (line.prompt_tokens.most + 2 * line.completion_tokens.most) / 1e6
+        assert line.cost.most == pytest.approx(dollars)
+
+
+def test_own_questions_are_read_and_need_no_examiner(tmp_path: Path) -> None:
+    file = tmp_path / "q.txt"
+    file.write_text("What is a river?\nWhat is a lake?\nWhat is a sea?\n")
+    config = exam([priced(name) for name in "ab"], questions={"file": str(file)})
+    planned = plan(config)
+    assert planned.questions == 3
+    assert "questions" not in {line.task for line in planned.lines}
+    assert plan(config, ["one"]).questions == 1
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    n=st.integers(2, 6),
+    rounds=st.integers(0, 3),
+    sample=st.none() | st.integers(1, 4),
+    panel=st.sampled_from(["all", "author"]),
+    ranking=st.sampled_from(["merge_sort", "round_robin", "none"]),
+)
+def test_least_is_at_most_expected_and_expected_at_most_most(
+    n: int, rounds: int, sample: int | None, panel: str, ranking: str
+) -> None:
+    config = exam(
+        [priced(f"a{i}") for i in range(n)],
+        follow_ups={"rounds": rounds, "sample": sample},
+        judging={"panel": panel, "ranking": ranking},
+    )
+    planned = plan(config)
+    for line in planned.lines:
+        for span in (line.calls, line.prompt_tokens, line.completion_tokens):
+            assert span.least <= span.expected + 1e-9
+            assert span.expected <= span.most + 1e-9

@@ -1,0 +1,90 @@
+"""The arrows between the parts, as docs/architecture.md draws them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).resolve().parents[1] / "src" / "peerexam"
+
+BELOW: dict[str, set[str]] = {"errors": set()}
+"""Part to the parts that it may import."""
+BELOW["calls"] = {"errors"}
+BELOW["records"] = {"calls", "errors"}
+BELOW["runfolder"] = {"records", *BELOW["records"]}
+BELOW["ledger"] = {"runfolder", *BELOW["runfolder"]}
+BELOW["agents"] = {"ledger", *BELOW["ledger"]}
+BELOW["examiners"] = {"agents", *BELOW["agents"]}
+BELOW["tasks"] = BELOW["runfolder"] | {"runfolder"}
+BELOW["stats"] = {"records", "errors"}
+BELOW["protocols"] = BELOW["examiners"] | {"examiners", "tasks", "stats"}
+BELOW["report"] = {"stats", "runfolder", "records", "calls", "errors"}
+BELOW["cli"] = set(BELOW) | {"protocols", "report"}
+BELOW["__main__"] = {"cli"}
+
+MODULES = {
+    ".".join(("peerexam", *path.relative_to(SOURCE).with_suffix("").parts)).removesuffix(
+        ".__init__"
+    ): path
+    for path in sorted(SOURCE.rglob("*.py"))
+}
+
+
+def imports_of(path: Path) -> Iterator[str]:
+    """Modules of ours that a file imports, wherever in it."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path} has a relative import"
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        else:
+            continue
+        for name in names:
+            if name.split(".")[0] == "peerexam":
+                yield name if name in MODULES else name.rpartition(".")[0]
+
+
+def part_of(module: str) -> str | None:
+    parts = module.split(".")
+    return parts[1] if len(parts) > 1 else None
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_a_module_imports_only_what_lies_below_its_part(module: str) -> None:
+    part = part_of(module)
+    if part is None:
+        return  # the front door names everything, and imports it only when it is used
+    assert part in BELOW, f"{part} is not in docs/architecture.md"
+    reached = {part_of(name) for name in imports_of(MODULES[module])} - {part, None}
+    assert reached <= BELOW[part]
+
+
+def test_no_module_imports_itself_by_way_of_others() -> None:
+    graph = {
+        module: set(imports_of(path)) - {module, "peerexam"} for module, path in MODULES.items()
+    }
+    # A package's front names its modules; they may not lean on the front in turn.
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        pytest.fail(" → ".join(error.args[1]))
+
+
+def test_scipy_is_not_needed_at_run_time() -> None:
+    for module, path in MODULES.items():
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        names = [
+            alias.name for n in ast.walk(tree) if isinstance(n, ast.Import) for alias in n.names
+        ]
+        names += [n.module or "" for n in ast.walk(tree) if isinstance(n, ast.ImportFrom)]
+        assert not any(name.split(".")[0] == "scipy" for name in names), module
+
+
+def test_no_module_is_a_drawer_for_odds_and_ends() -> None:
+    drawers = {"utils", "util", "helpers", "common", "misc"}
+    assert not drawers & {part for module in MODULES for part in module.split(".")}
