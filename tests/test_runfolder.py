@@ -1,0 +1,316 @@
+"""A run's files: what is written comes back, and what a kill left behind is mended."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from peerexam.errors import RecordFileError, SetupError
+from peerexam.records import Answer, Mark, Question, Ranking, Record, Verdict
+from peerexam.runfolder import (
+    RecordWriter,
+    RunFolder,
+    TornTailWarning,
+    read_jsonl,
+    record_line,
+)
+
+# Lone surrogates have their own test below: a high one before a low one is one character to JSON.
+texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
+names = st.text("abcß\u2028\x85", min_size=1, max_size=5)
+optional = st.none() | texts
+states = st.sampled_from(["ok", "unparsed", "refused", "truncated", "error"])
+
+records: st.SearchStrategy[Record] = st.one_of(
+    st.builds(
+        Question,
+        id=names,
+        text=texts,
+        domain=names,
+        domain_path=st.lists(names, max_size=3).map(tuple),
+        author=st.none() | names,
+        group=st.sampled_from(["concise", "hard", "own"]),
+        round=st.integers(1, 4),
+        parent_id=st.none() | names,
+        level=st.none() | st.sampled_from(["memorization", "analysis"]),
+        examinee=st.none() | names,
+        prompt=optional,
+        call=optional,
+    ),
+    st.builds(Answer, names, names, texts, states, optional, optional, optional),
+    st.builds(
+        Mark,
+        names,
+        names,
+        names,
+        scores=st.dictionaries(st.sampled_from(["accuracy", "brevity", "Höflichkeit"]), st.just(2)),
+        overall=st.none() | st.integers(1, 5),
+        state=states,
+        reply=optional,
+    ),
+    st.builds(
+        Verdict,
+        names,
+        names,
+        names,
+        names,
+        st.none() | st.sampled_from(["first", "second", "tie"]),
+        states,
+        optional,
+        optional,
+    ),
+    st.builds(
+        Ranking,
+        names,
+        names,
+        st.lists(st.lists(names, min_size=1, max_size=2).map(tuple), max_size=3).map(tuple),
+        st.lists(names, max_size=2).map(tuple),
+    ),
+)
+
+KINDS: dict[type[Record], Any] = {
+    Question: "questions",
+    Answer: "answers",
+    Mark: "marks",
+    Verdict: "verdicts",
+    Ranking: "rankings",
+}
+
+
+def answers(*texts: str) -> list[Answer]:
+    return [Answer(f"q{number}", "one", text) for number, text in enumerate(texts, 1)]
+
+
+def write_all(path: Path, all_records: list[Answer]) -> None:
+    with RecordWriter(path) as writer:
+        for record in all_records:
+            writer.emit(record)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(st.lists(records, max_size=6))
+def test_records_come_back_as_they_were(tmp_path: Path, many: list[Record]) -> None:
+    folder = RunFolder(tmp_path / "run")
+    for kind, name in KINDS.items():
+        with folder.writer(name) as writer:
+            for record in many:
+                if isinstance(record, kind):
+                    writer.emit(record)
+        assert list(getattr(folder, name)()) == [r for r in many if isinstance(r, kind)]
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(
+    many=st.lists(texts, max_size=5),
+    cut=st.integers(0, 400),
+    tail=st.sampled_from([b"", b'{"question_id":"q', b"\0\0\0", b'{"a":1}', b"\xc3", b"{}\n{}\n"]),
+)
+@pytest.mark.filterwarnings("ignore::peerexam.runfolder.TornTailWarning")
+def test_a_replay_over_any_remains_leaves_the_bytes_of_an_undisturbed_run(
+    tmp_path: Path, many: list[str], cut: int, tail: bytes
+) -> None:
+    undisturbed = b"".join(record_line(answer) for answer in answers(*many))
+    path = tmp_path / "answers.jsonl"
+    path.write_bytes(undisturbed[:cut] + tail)
+    write_all(path, answers(*many))
+    assert path.read_bytes() == undisturbed
+
+
+def test_a_replay_does_not_touch_what_it_has_not_reached(tmp_path: Path) -> None:
+    path = tmp_path / "answers.jsonl"
+    write_all(path, answers("a", "b", "c"))
+    before = path.read_bytes()
+    writer = RecordWriter(path)
+    writer.emit(answers("a")[0])
+    writer.flush()
+    assert path.read_bytes() == before
+    writer.close()
+    writer.close()
+    assert path.read_bytes() == before
+
+
+def test_a_run_that_ends_earlier_cuts_the_old_lines_and_one_that_fails_keeps_them(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "answers.jsonl"
+    write_all(path, answers("a", "b", "c"))
+    whole = path.read_bytes()
+    with pytest.raises(ValueError, match="JSON compliant"), RecordWriter(path) as writer:
+        writer.emit(Mark("q", "e", "j", overall=float("nan")))  # type: ignore[arg-type]
+    assert path.read_bytes() == whole
+    write_all(path, answers("a", "b"))
+    assert path.read_bytes() == b"".join(record_line(answer) for answer in answers("a", "b"))
+
+
+def test_lines_written_for_longer_than_the_flush_time_are_in_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "answers.jsonl"
+    writer = RecordWriter(path)
+    writer.emit(answers("a")[0])
+    assert path.read_bytes() == b""
+    writer.flush()
+    assert path.read_bytes() == record_line(answers("a")[0])
+    writer.close()
+
+
+def test_a_lone_surrogate_is_escaped_and_comes_back(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    with folder.writer("answers") as writer:
+        writer.emit(Answer("q1", "one", "broken \ud83d emoji"))
+    assert b"\\ud83d" in folder.records_path("answers").read_bytes()
+    assert next(folder.answers()).text == "broken \ud83d emoji"
+
+
+# --- reading what others, and kills, leave behind ---------------------------------------------
+
+
+def test_unicode_line_separators_inside_a_record_do_not_end_it(tmp_path: Path) -> None:
+    """Public case pub-17."""
+    folder = RunFolder(tmp_path)
+    text = "first\u2028second\u0085third\x0b\x0c\u2029\r"
+    with folder.writer("answers") as writer:
+        for answer in answers(text, "plain"):
+            writer.emit(answer)
+    raw = folder.records_path("answers").read_bytes()
+    assert "\u2028".encode() in raw, "non-ASCII is kept literal"
+    assert list(folder.answers()) == answers(text, "plain")
+    with folder.writer("answers") as writer:
+        for answer in answers(text, "plain"):
+            writer.emit(answer)
+    assert folder.records_path("answers").read_bytes() == raw
+
+
+def test_a_torn_tail_is_left_out_with_a_warning_and_then_replaced(tmp_path: Path) -> None:
+    """Public case pub-18: q1 is kept, the torn q2 is cut, q2 and q3 are written."""
+    path = tmp_path / "scores.jsonl"
+    first, second, third = (record_line(answer) for answer in answers("a", "b", "c"))
+    path.write_bytes(first + second[:-12])
+    with pytest.warns(TornTailWarning, match=r"scores\.jsonl:2: "):
+        assert [body["question_id"] for _, body in read_jsonl(path)] == ["q1"]
+    with pytest.warns(TornTailWarning, match=r"scores\.jsonl:2: "):
+        writer = RecordWriter(path)
+    assert path.read_bytes() == first
+    for answer in answers("a", "b", "c"):
+        writer.emit(answer)
+    writer.close(truncate=True)
+    assert path.read_bytes() == first + second + third
+    assert [number for number, _ in read_jsonl(path)] == [1, 2, 3]
+
+
+def test_a_torn_tail_longer_than_a_block_is_found(tmp_path: Path) -> None:
+    path = tmp_path / "answers.jsonl"
+    first, second = (record_line(answer) for answer in answers("a", "é" * 100_000))
+    path.write_bytes(first + second[:-3])
+    with pytest.warns(TornTailWarning, match=":2: "):
+        RecordWriter(path).close()
+    assert path.read_bytes() == first
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [b'{"id":"q2","sc\n', b"\xff\xfe\n", b"[1]\n", b'{"x":NaN}\n', b"[" * 100_000 + b"\n"],
+)
+def test_damage_in_the_middle_stops_with_its_line_number(tmp_path: Path, damage: bytes) -> None:
+    """Public case pub-18: a broken line elsewhere is never skipped in silence."""
+    path = tmp_path / "answers.jsonl"
+    path.write_bytes(b'{"id":"q1"}\n' + damage + b'{"id":"q3"}\n')
+    found: list[tuple[int, dict[str, Any]]] = []
+    with pytest.raises(RecordFileError, match=r"answers\.jsonl:2: ") as error:
+        found.extend(read_jsonl(path))
+    assert error.value.line == 2
+    assert found == [(1, {"id": "q1"})]
+
+
+def test_a_complete_last_record_without_newline_is_kept(tmp_path: Path) -> None:
+    """Public case pub-18."""
+    path = tmp_path / "answers.jsonl"
+    one, two = (record_line(answer) for answer in answers("a", "b"))
+    path.write_bytes(one + two.removesuffix(b"\n"))
+    assert len(list(read_jsonl(path))) == 2
+    RecordWriter(path).close()
+    assert path.read_bytes() == one + two
+
+
+def test_a_byte_order_mark_and_blank_lines_are_skipped(tmp_path: Path) -> None:
+    path = tmp_path / "own.jsonl"
+    path.write_bytes(b'\xef\xbb\xbf{"a":1}\r\n\r\n{"a":2}')
+    assert list(read_jsonl(path)) == [(1, {"a": 1}), (3, {"a": 2})]
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "complaint"),
+    [
+        ("questions", {"id": "q", "text": "t"}, "'domain' must be text"),
+        ("answers", {"question_id": 3, "examinee": "e", "text": ""}, "'question_id' must be text"),
+        ("verdicts", {"question_id": "q", "judge": "j", "first": "a", "second": "b",
+                      "winner": "A"}, "'winner' must be one of first, second, tie"),
+        ("marks", {"question_id": "q", "examinee": "e", "judge": "j", "overall": 4.5},
+         "'overall' must be a whole number"),
+        ("rankings", {"question_id": "q", "judge": "j", "order": ["a"]}, "'order' must be a list"),
+    ],
+)  # fmt: skip
+def test_a_record_without_its_keys_is_named_by_line_and_key(
+    tmp_path: Path, name: str, line: dict[str, Any], complaint: str
+) -> None:
+    (tmp_path / f"{name}.jsonl").write_text("\n" + json.dumps(line) + "\n")
+    with pytest.raises(RecordFileError, match=rf"{name}\.jsonl:2: {complaint}"):
+        list(getattr(RunFolder(tmp_path), name)())
+
+
+def test_unknown_keys_are_ignored_and_a_rubrics_own_dimensions_are_kept(tmp_path: Path) -> None:
+    line = {"question_id": "q", "examinee": "e", "judge": "j", "overall": 3, "wit": 2,
+            "comment": "good", "fair": True, "accuracy": None}  # fmt: skip
+    (tmp_path / "marks.jsonl").write_text(json.dumps(line) + "\n")
+    assert list(RunFolder(tmp_path).marks()) == [Mark("q", "e", "j", {"wit": 2}, 3)]
+
+
+def test_a_folder_without_records_holds_none(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "nothing")
+    assert list(folder.verdicts()) == []
+    assert not folder.path.exists(), "reading creates nothing"
+
+
+# --- manifest and standings --------------------------------------------------------------------
+
+
+def test_the_manifest_has_the_same_bytes_whatever_the_order_of_its_keys(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "deep" / "run")
+    folder.write_manifest({"b": "ü\ud800", "a": {"d": 1, "c": None}})
+    first = folder.manifest_path.read_bytes()
+    folder.write_manifest({"a": {"c": None, "d": 1}, "b": "ü\ud800"})
+    assert folder.manifest_path.read_bytes() == first
+    assert first.endswith(b"}\n")
+    assert first.index(b'"a"') < first.index(b'"b"')
+    assert folder.read_manifest() == {"a": {"c": None, "d": 1}, "b": "ü\ud800"}
+    assert [path.name for path in folder.path.iterdir()] == ["manifest.json"], "no draft is left"
+
+
+def test_a_value_that_json_does_not_have_leaves_the_old_standings(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    folder.write_standings({"score": 1.0})
+    with pytest.raises(ValueError, match="JSON compliant"):
+        folder.write_standings({"score": float("nan")})
+    assert folder.read_standings() == {"score": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        (None, "is this|is missing"),
+        (b"{", "cannot be read"),
+        (b"[]", "one JSON object"),
+        (b'{"schema": 99}', "newer than this peerexam"),
+    ],
+)
+def test_a_manifest_that_cannot_be_used_says_what_to_do(
+    tmp_path: Path, content: bytes | None, complaint: str
+) -> None:
+    folder = RunFolder(tmp_path)
+    if content is not None:
+        folder.manifest_path.write_bytes(content)
+    with pytest.raises(SetupError, match=complaint):
+        folder.read_manifest()
