@@ -120,6 +120,10 @@ def _json_list(path: Path) -> Entries:
             raise RecordFileError(f"not JSON: {reason}", path, line) from error
         yield number, entry
         place = _skip(text, end)
+    rest = _skip(text, place + 1)
+    if rest < len(text):
+        line = text.count("\n", 0, rest) + 1
+        raise RecordFileError("not JSON: the list ended before this", path, line)
 
 
 def _skip(text: str, place: int) -> int:
