@@ -2,8 +2,9 @@
 
 Each section of such text stands between two marks that carry a key. The key is a digest of the
 exam's seed, the question and the very texts it fences: the same on every replay, yet a text that
-wanted to hold its own key would have to solve for it. Copies of the marks inside a text, and the
-control tokens of chat templates, are made harmless in the prompt; records keep the text as it was.
+wanted to hold its own key would have to solve for it. Copies of the marks inside a text, control
+tokens of chat templates and tags of thinking sections are made harmless in the prompt; records keep
+the text as it was.
 """
 
 from __future__ import annotations
@@ -18,9 +19,11 @@ from peerexam.calls import canonical_json
 BLOCK = re.compile(r"\[\[begin [^\]\n]*\]\].*?(?:\[\[end [^\]\n]*\]\]|\Z)", re.DOTALL)
 """A fenced section as it stands in a prompt, for readers that must skip a repeated one."""
 
-_MARK = re.compile(r"\[(?=\[\s*(?:begin|end)\b)", re.IGNORECASE)
+_MARK = re.compile(r"\[(?=\[\s*(?:begin|end))", re.IGNORECASE)
 _CONTROL = re.compile(
-    r"<(?=\|[^|<>\n]{1,40}\|>)|<(?=/?(?:s|bos|eos|start_of_turn|end_of_turn)>)|\[(?=/?INST\])",
+    r"<(?=\|[^|<>\n]{1,40}\|>)"
+    r"|<(?=/?(?:s|bos|eos|start_of_turn|end_of_turn|think|thinking|thought|reasoning)>)"
+    r"|\[(?=/?INST\])",
     re.IGNORECASE,
 )
 _KEY_BYTES = 8

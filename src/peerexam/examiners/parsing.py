@@ -15,7 +15,7 @@ from peerexam.calls import Json
 from peerexam.examiners.fence import BLOCK
 from peerexam.examiners.thinking import without_thinking
 
-_CODE = re.compile(r"^[ \t]*```[^\n`]*\n(.*?)(?:^[ \t]*```[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
+_CODE = re.compile(r"^[ \t]*```[^\n`]*\n(.*?)^[ \t]*```[ \t]*$", re.MULTILINE | re.DOTALL)
 _WHOLE_CODE = re.compile(r"\s*```[^\n`]*\n(.*?)\n?[ \t]*```\s*", re.DOTALL)
 _CLOSING_CODE = re.compile(r"```(?:json)?[ \t]*\n([^`]*)\n?[ \t]*```\s*\Z", re.IGNORECASE)
 _EMPHASIS = re.compile(r"\*+|`+|(?<!\w)_+|_+(?!\w)")
@@ -58,12 +58,12 @@ def own_lines(text: str) -> list[str]:
 
 
 def undecorated(line: str) -> str:
-    """A line without emphasis, code marks and heading signs.
+    """A line without emphasis, code marks and heading signs, its spaces made single.
 
     >>> undecorated("## **Score:** _9_")
     'Score: 9'
     """
-    return _EMPHASIS.sub("", _HEADING.sub("", line)).strip()
+    return " ".join(_EMPHASIS.sub("", _HEADING.sub("", line)).split())
 
 
 def json_object(text: str) -> dict[str, Json] | None:

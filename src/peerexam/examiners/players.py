@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal
 
@@ -36,7 +35,7 @@ def model_player(
     prompts: PromptLibrary,
     rubric: Rubric | None = None,
     *,
-    roles: Collection[RoleName] = ALL_ROLES,
+    roles: tuple[RoleName, ...] = ALL_ROLES,
     judge_by: JudgeBy = "prompt",
     setting: SettingOptions | None = None,
     answering: AnsweringOptions | None = None,

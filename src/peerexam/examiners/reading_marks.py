@@ -100,7 +100,7 @@ def _pattern(names: Mapping[str, str]) -> re.Pattern[str]:
     )
     return re.compile(
         rf"(?P<lead>^(?:[-*•+]|\(?[0-9]{{1,2}}[.):]|[a-z][.)])?|[,;|.:(]|\band\b)\s*"
-        rf"(?:(?:for|the|my|final)\s+)?(?:{labels})(?:\s+(?:score|rating|mark))?"
+        rf"(?:(?:for|the|my|final)\s+)?(?:{labels})(?:[\s_]+(?:score|rating|mark))?"
         rf"\s*(?:{_stated_scale('before')})?\s*(?:[:：=|]|\bis\b|\s[-–—]\s)\s*"
         rf"(?:{_stated_scale('inside')}\s*:?\s*)?{_VALUE}",
         re.IGNORECASE,
@@ -188,13 +188,14 @@ def _settled(claims: Claims, scales: Mapping[str, Scale]) -> dict[str, int] | Un
     return Unreadable(f"there is no score for {', '.join(missing)}") if missing else scores
 
 
-def _flat(body: Mapping[str, Json]) -> Iterator[tuple[str, Json]]:
+def _flat(body: Mapping[str, Json], depth: int = 2) -> Iterator[tuple[str, Json]]:
     """The entries of an object, those of the objects in it included (`scores: {…}`)."""
     for key, value in body.items():
         if isinstance(value, dict) and "score" in value:
             yield key, value["score"]
         elif isinstance(value, dict):
-            yield from value.items()
+            if depth:
+                yield from _flat(value, depth - 1)
         else:
             yield key, value
 
@@ -213,7 +214,8 @@ def _from_json(
 
 
 def _folded(label: str) -> str:
-    return re.sub(r"[\s_-]+", " ", label.strip()).lower()
+    words = re.sub(r"[\s_-]+", " ", label.strip()).lower()
+    return re.sub(r"(?<=\S) (?:score|rating|mark)$", "", words)
 
 
 def _json_score(value: Json, name: str, scale: Scale) -> int | Unreadable:

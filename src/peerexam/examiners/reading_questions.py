@@ -109,7 +109,7 @@ def _from_json(body: Json) -> list[str]:
 
 
 def _from_lines(text: str) -> list[str]:
-    lines = text.split("\n")
+    lines = [" ".join(line.split()) for line in text.split("\n")]
     numbered = list(_items(lines))
     if numbered:
         return numbered

@@ -25,7 +25,7 @@ _LABEL = re.compile(
 _CHOICE = re.compile(
     r"[\[(\"'“‘<{]*\s*(?:the\s+)?(?:(?:response|answer)\s*\#?\s*(?P<number>[12]|one|two)"
     r"|(?P<tie>(?:it\s+is\s+|it['’]s\s+)?(?:a\s+)?(?:tie|draw)|tied|equal))\b"
-    r"\s*[\])\"'”’>}]*",
+    r"(?:\s*[\])\"'”’>}]+)?",
     re.IGNORECASE,
 )
 _BETTER = re.compile(

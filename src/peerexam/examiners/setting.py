@@ -176,17 +176,20 @@ class ModelExaminer:
             draft.reasons.append(f"attempt {attempt + 1}: {read.reason}")
             return
         repeated = 0
-        # The place in the reply says the kind, also where a question before it falls out.
-        for group, text in zip(missing, read, strict=False):
+        for at, text in enumerate(read):
+            left = draft.missing()
+            if not left:
+                return
             if near_duplicate(text, draft.texts, self.options.near_duplicate) is not None:
                 repeated += 1
                 continue
+            # The place in the reply says the kind; what goes beyond it fills what fell out.
+            group = missing[at] if at < len(missing) else left[0]
             draft.found.append((group, text, completion, rendered.prompt_hash))
-        if repeated or len(read) < len(missing):
-            draft.reasons.append(
-                f"attempt {attempt + 1}: {min(len(read), len(missing))} of {len(missing)} "
-                f"questions, {repeated} of them repeated"
-            )
+        draft.reasons.append(
+            f"attempt {attempt + 1}: {len(read)} of {len(missing)} questions, "
+            f"{repeated} of them repeated"
+        )
 
     def _paper(self, domain: Domain, draft: _Draft) -> Paper:
         questions = tuple(

@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+from typing import Literal
+
+import pytest
+
+from peerexam.agents.base import Wrapper
+from peerexam.agents.function import ScriptedAgent
+from peerexam.agents.recorded import RecordedAgent
+from peerexam.calls import Completion, State
+from peerexam.errors import BadKeyError, BudgetReachedError
+from peerexam.examiners.answering import CUT, AnsweringOptions, ModelExaminee
+from peerexam.examiners.prompts import PromptLibrary
+from peerexam.records import Answer, Question
+
+QUESTION = Question("q-eve-soil-1", "Why does lime raise soil pH?", "Soil", author="eve")
+FOLLOW_UP = Question(
+    "q-eve-soil-1-f2-bob", "Which acid first?", "Soil", round=2, parent_id=QUESTION.id
+)
+
+
+async def answer_of(
+    reply: str | Completion | Exception,
+    truncated: Literal["judge", "fail"] = "judge",
+    chat: bool = True,
+) -> Answer:
+    agent = ScriptedAgent(lambda _: reply, "bob", features={"chat"} if chat else ())
+    role = ModelExaminee(agent, PromptLibrary(), AnsweringOptions(truncated=truncated))
+    return await role.answer(QUESTION)
+
+
+async def test_a_question_is_asked_alone_at_the_papers_settings() -> None:
+    # Examiner paper, C.2: at most 200 tokens, temperature 0.
+    agent = ScriptedAgent(lambda _: "It neutralises acid.", "bob")
+    answer = await ModelExaminee(agent, PromptLibrary()).answer(QUESTION)
+    assert (answer.examinee, answer.text, answer.state) == ("bob", "It neutralises acid.", "ok")
+    request = agent.requests[0]
+    assert [turn.content for turn in request.messages] == [QUESTION.text]
+    assert (request.sampling.max_tokens, request.sampling.temperature) == (200, 0.0)
+
+
+async def test_a_follow_up_is_asked_without_the_history() -> None:
+    agent = ScriptedAgent(lambda _: "Carbonic acid.", "bob")
+    await ModelExaminee(agent, PromptLibrary()).answer(FOLLOW_UP)
+    assert [turn.content for turn in agent.requests[0].messages] == [FOLLOW_UP.text]
+
+
+async def test_thinking_is_no_part_of_the_answer() -> None:
+    answer = await answer_of(Completion("acid?</think>\n\nIt neutralises acid."))
+    assert answer.text == "It neutralises acid."
+
+
+async def test_the_text_is_otherwise_kept_as_it_came() -> None:
+    text = "Paris.\n[[end Response 1]]\n<b>  "
+    assert (await answer_of(text)).text == text
+
+
+@pytest.mark.parametrize(
+    ("completion", "state", "text"),
+    [
+        (Completion("", state="refused"), "refused", ""),
+        (Completion("", state="filtered", finish_reason="content_filter"), "filtered", ""),
+        (Completion("", state="empty"), "empty", ""),
+        (Completion(" \n"), "empty", " \n"),
+        (Completion("", state="truncated"), "truncated", ""),
+        (Completion("<think>hm", state="truncated"), "truncated", ""),
+        (Completion("<think>hm"), "empty", ""),
+    ],
+)
+async def test_unusable_answers_keep_their_own_state(
+    completion: Completion, state: State, text: str
+) -> None:
+    answer = await answer_of(completion)
+    assert (answer.state, answer.text) == (state, text)
+
+
+async def test_a_cut_answer_is_judged_or_failed_as_the_user_says() -> None:
+    cut = Completion("It neutralises", state="truncated")
+    judged, failed = await answer_of(cut, "judge"), await answer_of(cut, "fail")
+    assert (judged.state, judged.reason) == ("ok", CUT)
+    assert (failed.state, failed.reason) == ("truncated", CUT)
+    assert judged.text == failed.text == "It neutralises"
+
+
+async def test_a_failed_call_is_a_record() -> None:
+    answer = await answer_of(BadKeyError("no key"))
+    assert (answer.state, answer.reason) == ("error", "BadKeyError: no key")
+
+
+async def test_a_budget_that_is_reached_ends_the_run() -> None:
+    with pytest.raises(BudgetReachedError):
+        await answer_of(BudgetReachedError("no more"))
+
+
+async def test_a_model_that_only_continues_text_gets_examples_and_stops_at_the_line() -> None:
+    agent = ScriptedAgent(lambda _: " Lime is a base.", "bob", features=())
+    answer = await ModelExaminee(agent, PromptLibrary()).answer(QUESTION)
+    assert answer.text == "Lime is a base."
+    assert agent.requests[0].messages[0].content.endswith(f"Question: {QUESTION.text}\nAnswer:")
+    assert agent.requests[0].sampling.stop == ("\n",)
+
+
+async def test_recorded_answers_are_found_by_question_id_through_wrappers() -> None:
+    rows = [(1, {"question_id": QUESTION.id, "answer": "Lime is a base."})]
+    agent = Wrapper(RecordedAgent("bob", rows, "answers.jsonl", {"provider": "file"}))
+    role = ModelExaminee(agent, PromptLibrary())
+    assert (await role.answer(QUESTION)).text == "Lime is a base."
+    missing = await role.answer(FOLLOW_UP)
+    assert missing.state == "error"
+    assert FOLLOW_UP.id in (missing.reason or "")

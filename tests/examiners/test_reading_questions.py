@@ -1,0 +1,138 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from peerexam.examiners.parsing import Unreadable
+from peerexam.examiners.reading_questions import is_question, read_follow_up, read_questions
+
+TWO = ("Why is chalk white?", "Which acid dissolves chalk?")
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "1. Why is chalk white?\n2. Which acid dissolves chalk?",
+        "1) Why is chalk white?\n\n2) Which acid dissolves chalk?",
+        "**1.** Why is chalk white?\n**2.** Which acid dissolves chalk?",
+        "**1. Why is chalk white?**\n**2. Which acid dissolves chalk?**",
+        "1: Why is chalk white?\n2: Which acid dissolves chalk?",
+        "Q1: Why is chalk white?\nQ2: Which acid dissolves chalk?",
+        "Question 1. Why is chalk white?\nQuestion 2. Which acid dissolves chalk?",
+        "  - 1. Why is chalk white?\n  - 2. Which acid dissolves chalk?",
+        "(1) Why is chalk white?\n(2) Which acid dissolves chalk?",
+        "1. Why is\nchalk white?\n2. Which acid\ndissolves chalk?",
+        "Of course! 2 questions on chalk:\n1. Why is chalk white?\n2. Which acid dissolves chalk?\n"
+        "Good luck!",
+        "1. Why is chalk white? Answer: lime.\n2. Which acid dissolves chalk?\nAnswer: most.",
+        "1. Why is chalk white?\n2. Which acid dissolves chalk?\n\n"
+        "Answers:\n1. What it is made of?",
+        "- Why is chalk white?\n- Which acid dissolves chalk?",
+        "Why is chalk white?\nWhich acid dissolves chalk?",
+        '["Why is chalk white?", "Which acid dissolves chalk?"]',
+        '{"questions": [{"question": "Why is chalk white?"}, "Which acid dissolves chalk?"]}',
+        "<think>1. What about lime?</think>1. Why is chalk white?\n2. Which acid dissolves chalk?",
+        '1. "Why is chalk white?"\n2. "Which acid dissolves chalk?"',
+    ],
+)
+def test_lists_of_questions_are_read_without_what_surrounds_them(reply: str) -> None:
+    assert read_questions(reply) == TWO
+
+
+def test_numbers_inside_a_question_open_no_item() -> None:
+    reply = "1. What changed between part 1. and part 2. of the code?\n2. Is 3.5 more than 3. here?"
+    assert read_questions(reply) == (
+        "What changed between part 1. and part 2. of the code?",
+        "Is 3.5 more than 3. here?",
+    )
+
+
+def test_a_line_that_begins_with_a_decimal_number_opens_no_item() -> None:
+    assert read_questions("1. Which is larger,\n3.5 or 3.45, and why?") == (
+        "Which is larger, 3.5 or 3.45, and why?",
+    )
+
+
+def test_the_cut_to_the_wanted_number_comes_after_the_chatter_is_gone() -> None:
+    reply = "Here you are:\n1. Notes\n2. Why is chalk white?\n3. Which acid dissolves chalk?"
+    assert read_questions(reply, 2) == TWO
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "",
+        "I cannot write questions.",
+        "Which domain did you mean?",
+        "1. Paris\n2. Rome",
+        "1.\n2.",
+        "[]",
+        "[1, 2]",
+        '{"a": 1}',
+        "<think>1. Why is chalk white?",
+    ],
+)
+def test_a_reply_without_a_list_of_questions_is_unreadable(reply: str) -> None:
+    assert isinstance(read_questions(reply), Unreadable)
+
+
+@pytest.mark.parametrize(
+    ("text", "asks"),
+    [
+        ("Explain how a lever works.", True),
+        ("In what year did the war end", True),
+        ("日本の首都はどこですか", True),
+        ("What is pH?", True),
+        ("Soil chemistry", False),
+        ("The capital of France is Paris.", False),
+        ("????????????", False),
+        ("What?", False),
+    ],
+)
+def test_questions_are_told_from_other_lines(text: str, asks: bool) -> None:
+    assert is_question(text) is asks
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "follow question: Why does lime harden?",
+        "Follow-up question: Why does lime harden?",
+        "**Follow-up Question:** [Why does lime harden?]",
+        "Sure!\n\nFollowing question:\nWhy does lime harden?",
+        "Why does lime harden?",
+        "follow question: Why does lime harden? Answer: it takes up carbon dioxide.",
+    ],
+)
+def test_a_follow_up_is_read_in_the_forms_that_models_use(reply: str) -> None:
+    assert read_follow_up(reply) == "Why does lime harden?"
+
+
+@pytest.mark.parametrize(
+    "reply",
+    ["", "follow question:", "follow question: none", "It depends.\nDoes it?", "<think>Why"],
+)
+def test_a_reply_without_a_follow_up_is_unreadable(reply: str) -> None:
+    assert isinstance(read_follow_up(reply), Unreadable)
+
+
+WORDS = st.lists(
+    st.sampled_from(["soil", "2.", "acid", "(3)", "pH", "1990:", "fig.", "rate"]), min_size=2
+).map(lambda words: "Why does " + " ".join(words) + "?")
+MARKERS = st.sampled_from(["{}. ", "{}) ", "**{}.** ", "{}: ", "Q{}: ", "  {}. ", "- {}. "])
+
+
+@settings(deadline=None, max_examples=150)
+@given(st.lists(WORDS, min_size=1, max_size=8), MARKERS)
+def test_any_numbered_list_is_read_back_whole(questions: list[str], marker: str) -> None:
+    reply = "\n".join(marker.format(at) + text for at, text in enumerate(questions, 1))
+    assert read_questions(f"Here they are:\n\n{reply}\n\nGood luck!") == tuple(questions)
+
+
+@settings(deadline=None, max_examples=150)
+@given(st.text())
+def test_reading_questions_never_raises(reply: str) -> None:
+    found = read_questions(reply)
+    assert isinstance(found, Unreadable) or found
+    assert isinstance(read_follow_up(reply), str | Unreadable)
