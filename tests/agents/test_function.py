@@ -2,11 +2,12 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from peerexam.agents.function import FunctionAgent, ScriptedAgent
+from peerexam.agents.function import Chat, FunctionAgent, ScriptedAgent
 from peerexam.calls import Completion, Message, Request
 from peerexam.errors import (
     CallError,
@@ -21,6 +22,10 @@ ASK = Request((Message("system", "Be brief."), Message("user", "Why?")))
 
 async def answer(messages: list[dict[str, str]]) -> str:
     return f"{messages[0]['content']} {messages[1]['role']}"
+
+
+def _always(text: str) -> Callable[[Chat], str]:
+    return lambda messages: text
 
 
 async def test_an_async_function_from_messages_to_text_is_an_agent() -> None:
@@ -52,7 +57,7 @@ async def test_a_callable_object_that_returns_an_awaitable_is_an_agent() -> None
 
 async def test_thinking_and_empty_text_are_told_apart() -> None:
     for text, state in (("<think>a</think>b", "ok"), ("<think>a", "truncated"), ("", "empty")):
-        got = await FunctionAgent("mine", lambda messages, text=text: text).complete(ASK)
+        got = await FunctionAgent("mine", _always(text)).complete(ASK)
         assert got.state == state
 
 

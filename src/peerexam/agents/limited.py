@@ -71,6 +71,7 @@ class Limited(Wrapper):
         concurrency: Calls at once.
         requests_per_minute: None is no limit.
         tokens_per_minute: Prompt and reply together; None is no limit.
+        run_slots: Shared by all agents of a run: calls at once in all; None is no limit.
         clock: Seconds, steady.
         sleep: Waits so many seconds.
     """
@@ -82,11 +83,13 @@ class Limited(Wrapper):
         *,
         requests_per_minute: int | None = None,
         tokens_per_minute: int | None = None,
+        run_slots: asyncio.Semaphore | None = None,
         clock: Clock = time.monotonic,
         sleep: Sleep = asyncio.sleep,
     ) -> None:
         super().__init__(inner)
         self._slots = asyncio.Semaphore(concurrency)
+        self._run_slots = run_slots
         self._requests = _bucket(requests_per_minute, clock, sleep)
         self._tokens = _bucket(tokens_per_minute, clock, sleep)
 
@@ -100,6 +103,8 @@ class Limited(Wrapper):
                     await self._requests.take(1)
                 if self._tokens is not None:
                     await self._tokens.take(expected)
+                if self._run_slots is not None:  # last, so that nobody waits while holding one
+                    await stack.enter_async_context(self._run_slots)
             completion = await self.inner.complete(request)
         if self._tokens is not None:
             self._tokens.put_back(expected - actual(request, completion).total)

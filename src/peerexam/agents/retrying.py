@@ -19,7 +19,7 @@ class Retrying(Wrapper):
     """Asks again after a `RetryableError`, and after nothing else.
 
     Before attempt k + 1 it waits between half and the whole of min(longest, first · 2^(k-1))
-    seconds, but never less than the provider asked for.
+    seconds. Where the provider says how long, it waits that long and a tenth of the above.
 
     Args:
         inner: The agent.
@@ -35,7 +35,7 @@ class Retrying(Wrapper):
         inner: Agent,
         attempts: int = 6,
         *,
-        first: float = 1.0,
+        first: float = 0.5,
         longest: float = 60.0,
         sleep: Sleep = asyncio.sleep,
         jitter: Callable[[], float] | None = None,
@@ -68,7 +68,7 @@ class Retrying(Wrapper):
         ours = min(self._longest, self._first * 2.0 ** (attempt - 1))
         jittered = ours * (0.5 + 0.5 * self._jitter())
         # A little more than asked: calls told to come back together should not come in step.
-        return jittered if asked is None else max(jittered, asked + 0.1 * jittered)
+        return jittered if asked is None else asked + 0.1 * jittered
 
     def _check_deadline(self, wait: float, error: RetryableError) -> None:
         left = time_left()

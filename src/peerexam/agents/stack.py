@@ -7,6 +7,7 @@ the cost is on the completion before the ledger stores it.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
@@ -69,6 +70,7 @@ def assemble(
     ledger: Ledger | None = None,
     meters: Iterable[BudgetMeter] = (),
     paid: Callable[[Agent], Agent] | None = None,
+    run_slots: asyncio.Semaphore | None = None,
 ) -> Agent:
     """Build an agent by its spec and put the layers round it.
 
@@ -82,6 +84,7 @@ def assemble(
         meters: The run's budget, and the agent's own.
         paid: Wraps one layer more inside of the ledger, for someone who watches the calls that
             are really made.
+        run_slots: Shared by the agents of a run: how many calls are made at once in all.
 
     Raises:
         SetupError: The agent cannot be built, a setting is given twice, or a budget in US dollars
@@ -94,6 +97,7 @@ def assemble(
         ledger=ledger,
         meters=meters,
         paid=paid,
+        run_slots=run_slots,
         in_process=runs_here(spec.provider),
     )
 
@@ -105,6 +109,7 @@ def wrap(
     ledger: Ledger | None = None,
     meters: Iterable[BudgetMeter] = (),
     paid: Callable[[Agent], Agent] | None = None,
+    run_slots: asyncio.Semaphore | None = None,
     in_process: bool = False,
 ) -> Agent:
     """Put the layers round an agent that is there already, a `FunctionAgent` for instance.
@@ -115,6 +120,7 @@ def wrap(
         ledger: Where calls are kept; None keeps none.
         meters: The run's budget, and the agent's own.
         paid: See `assemble`.
+        run_slots: See `assemble`.
         in_process: It answers from this process: no limit on one attempt, and no cost.
 
     Raises:
@@ -124,8 +130,10 @@ def wrap(
         return provider
     settings = settings or LayerSettings()
     price = settings.price or (Price(0.0, 0.0) if in_process else None)
-    agent = _limited(provider, settings, price, in_process)
-    agent = Retrying(agent, settings.attempts)
+    agent = provider if price is None else Priced(provider, price)
+    if settings.timeout is not None and not in_process:
+        agent = Timed(agent, settings.timeout)
+    agent = Retrying(_limited(agent, settings, run_slots), settings.attempts)
     if settings.deadline is not None:
         agent = Deadline(agent, settings.deadline)
     agent = Budgeted(agent, meters, price)
@@ -137,19 +145,13 @@ def wrap(
     return Configured(agent, **overlay)
 
 
-def _limited(
-    provider: Agent, settings: LayerSettings, price: Price | None, in_process: bool
-) -> Agent:
-    agent = provider
-    if price is not None:
-        agent = Priced(agent, price)
-    if settings.timeout is not None and not in_process:
-        agent = Timed(agent, settings.timeout)
+def _limited(agent: Agent, settings: LayerSettings, run_slots: asyncio.Semaphore | None) -> Agent:
     return Limited(
         agent,
         settings.concurrency,
         requests_per_minute=settings.requests_per_minute,
         tokens_per_minute=settings.tokens_per_minute,
+        run_slots=run_slots,
     )
 
 
