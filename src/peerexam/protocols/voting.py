@@ -259,8 +259,9 @@ def _note(fit: int, quorum: int, vote: VoteCount, agents: Sequence[str]) -> str 
     ]
     if fewer:
         notes.append(
-            f"Ballots hold some agents on fewer than all {most} questions, because answers or "
-            f"verdicts are missing, which is neither good nor bad: {', '.join(sorted(fewer))}."
+            f"Ballots hold some agents on fewer than {most} questions: {', '.join(sorted(fewer))}. "
+            "Answers or verdicts are missing there, or the agent itself was the only judge; that "
+            "is neither good nor bad, and their scores rest on the other questions."
         )
     return " ".join(notes) or None
 
