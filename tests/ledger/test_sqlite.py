@@ -247,6 +247,89 @@ async def test_processes_that_share_a_file_get_the_same_answers(tmp_path: Path) 
     assert [call.text for call in stored if isinstance(call, Completion)] == answers[0]
 
 
+KILLED_PROCESS = """
+import asyncio, sys
+from pathlib import Path
+from peerexam.calls import Completion, Message, Request
+from peerexam.ledger.sqlite import SqliteLedger
+
+async def main(path):
+    ledger = SqliteLedger.open(Path(path))
+    async def produce(me):
+        for n in range(100_000):
+            key = f"{me}-{n}"
+            request = Request((Message("user", key),))
+            await ledger.record(key, "one", {"m": 1}, request, Completion("x" * 500))
+            print(key, flush=True)
+    async with asyncio.TaskGroup() as group:
+        for me in range(16):
+            group.create_task(produce(me))
+
+asyncio.run(main(sys.argv[1]))
+"""
+
+
+def acknowledged_until_killed(path: Path, after: int) -> set[str]:
+    """The keys that a process said were recorded until `kill -9`; a cut last line is left out."""
+    command = [sys.executable, "-c", KILLED_PROCESS, str(path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as run:
+        assert run.stdout is not None
+        heard = [run.stdout.readline() for _ in range(after)]
+        run.kill()
+        heard += run.stdout.readlines()
+    return {line.decode().strip() for line in heard if line.endswith(b"\n")}
+
+
+@pytest.mark.parametrize("after", [1, 40, 333])
+async def test_nothing_that_was_acknowledged_is_lost_to_kill_9(tmp_path: Path, after: int) -> None:
+    path = tmp_path / "ledger.sqlite"
+    heard = await asyncio.to_thread(acknowledged_until_killed, path, after)
+    assert len(heard) >= after
+    async with SqliteLedger.open(path) as ledger:
+        assert heard <= await ledger.known_keys()
+
+
+FULL_DISK = """
+import asyncio, resource, sys
+from pathlib import Path
+from peerexam.calls import Completion, Message, Request
+from peerexam.errors import LedgerFileError
+from peerexam.ledger.sqlite import SqliteLedger
+
+async def main(path):
+    async with SqliteLedger.open(Path(path)) as ledger:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000))
+        async def put(n):
+            request = Request((Message("user", str(n)),))
+            try:
+                await ledger.record(f"k{n}", "one", {"m": 1}, request, Completion("x" * 4000))
+            except LedgerFileError as error:
+                return str(error)
+            return "stored"
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(put(n)) for n in range(400)]
+        print(sum(task.result() == "stored" for task in tasks))
+        print(next(task.result() for task in tasks if task.result() != "stored"))
+
+asyncio.run(main(sys.argv[1]))
+"""
+
+
+async def test_a_file_that_may_not_grow_is_an_error_for_those_who_wait_and_no_hang(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "ledger.sqlite"
+    command = [sys.executable, "-c", FULL_DISK, str(path)]
+    run = await asyncio.to_thread(
+        subprocess.run, command, capture_output=True, timeout=60, check=True
+    )
+    stored, complaint = run.stdout.decode().splitlines()
+    assert f"{path}: " in complaint
+    assert "run the same command again" in complaint
+    async with SqliteLedger.open(path) as ledger:
+        assert len(await ledger.known_keys()) == int(stored) < 400
+
+
 async def test_a_file_that_another_process_holds_for_a_moment_is_waited_for(
     tmp_path: Path,
 ) -> None:
