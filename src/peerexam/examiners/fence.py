@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from peerexam.calls import canonical_json
 
-BLOCK = re.compile(r"\[\[begin [^\]\n]*\]\].*?(?:\[\[end [^\]\n]*\]\]|\Z)", re.DOTALL)
+BLOCK = re.compile(r"\[\[begin [^\]\n]{0,80}\]\].*?(?:\[\[end [^\]\n]{0,80}\]\]|\Z)", re.DOTALL)
 """A fenced section as it stands in a prompt, for readers that must skip a repeated one."""
 
 _MARK = re.compile(r"\[(?=\[\s*(?:begin|end))", re.IGNORECASE)

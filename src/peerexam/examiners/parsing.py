@@ -15,7 +15,8 @@ from peerexam.calls import Json
 from peerexam.examiners.fence import BLOCK
 from peerexam.examiners.thinking import without_thinking
 
-_CODE = re.compile(r"^[ \t]*```[^\n`]*\n(.*?)^[ \t]*```[ \t]*$", re.MULTILINE | re.DOTALL)
+_OPENS_CODE = re.compile(r"\s*```[^`]*")
+_CLOSES_CODE = re.compile(r"\s*```\s*")
 _WHOLE_CODE = re.compile(r"\s*```[^\n`]*\n(.*?)\n?[ \t]*```\s*", re.DOTALL)
 _CLOSING_CODE = re.compile(r"```(?:json)?[ \t]*\n([^`]*)\n?[ \t]*```\s*\Z", re.IGNORECASE)
 _EMPHASIS = re.compile(r"\*+|`+|(?<!\w)_+|_+(?!\w)")
@@ -52,9 +53,23 @@ def own_lines(text: str) -> list[str]:
     whole = _WHOLE_CODE.fullmatch(text)
     if whole and "```" not in whole.group(1):
         text = whole.group(1)
-    text = _CODE.sub("\n", BLOCK.sub("\n", text))
-    lines = (line for line in text.split("\n") if not line.lstrip().startswith(">"))
-    return [undecorated(line) for line in lines]
+    lines = _without_code(BLOCK.sub("\n", text).split("\n"))
+    return [undecorated(line) for line in lines if not line.lstrip().startswith(">")]
+
+
+def _without_code(lines: list[str]) -> list[str]:
+    """The lines outside closed code blocks; a block that is never closed is none."""
+    kept: list[str] = []
+    opened: int | None = None
+    for line in lines:
+        if opened is not None and _CLOSES_CODE.fullmatch(line):
+            del kept[opened:]
+            opened = None
+            continue
+        if opened is None and _OPENS_CODE.fullmatch(line):
+            opened = len(kept)
+        kept.append(line)
+    return kept
 
 
 def undecorated(line: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -21,7 +22,9 @@ Scale = tuple[int, int]
 """The lowest and the highest score."""
 
 _OVERALL_NAMES = ("score", "rating", "mark", "total", "final")
-_QUOTED = re.compile(r"\"[^\"\n]*\"|“[^”\n]*”|(?<![\w])'[^'\n]*'(?!\w)|‘[^’\n]*’(?!\w)")
+_QUOTED = re.compile(
+    r"\"[^\"\n]{0,500}\"|“[^”\n]{0,500}”|(?<!\w)'[^'\n]{0,500}'(?!\w)|‘[^’\n]{0,500}’(?!\w)"
+)
 # At most six digits: longer numbers are no scores, and Python refuses to convert the longest.
 _DIGITS = r"[0-9]{1,6}"
 _RANGE = rf"(?:{_DIGITS}\s*(?:-|–|—|to|\.\.)\s*{_DIGITS})"
@@ -93,11 +96,10 @@ def _spelled(name: str) -> str:
     return r"[\s_-]+".join(re.escape(word) for word in re.split(r"[\s_-]+", name.strip()))
 
 
-def _pattern(names: Mapping[str, str]) -> re.Pattern[str]:
-    labels = "|".join(
-        f"(?P<n{at}>{_spelled(label)})"
-        for at, label in enumerate(sorted(names, key=len, reverse=True))
-    )
+@functools.lru_cache(maxsize=64)
+def _pattern(names: tuple[str, ...]) -> re.Pattern[str]:
+    """A pattern for one score of one of the names; the group `n0` belongs to the first of them."""
+    labels = "|".join(f"(?P<n{at}>{_spelled(name)})" for at, name in enumerate(names))
     return re.compile(
         rf"(?P<lead>^(?:[-*•+]|\(?[0-9]{{1,2}}[.):]|[a-z][.)])?|[,;|.:(]|\band\b)\s*"
         rf"(?:(?:for|the|my|final)\s+)?(?:{labels})(?:[\s_]+(?:score|rating|mark))?"
@@ -129,9 +131,9 @@ def _gather(lines: list[str], scales: Mapping[str, Scale]) -> Claims:
 def _claims(lines: list[str], names: Mapping[str, str], scales: Mapping[str, Scale]) -> Claims:
     if not names:
         return {}
-    pattern = _pattern(names)
+    labels = tuple(sorted(names, key=len, reverse=True))
+    pattern = _pattern(labels)
     opening = [line for line in lines if pattern.match(line)]
-    labels = sorted(names, key=len, reverse=True)
     claims: Claims = {}
     for found in _matches(pattern, opening or lines):
         label = next(label for at, label in enumerate(labels) if found[f"n{at}"] is not None)
@@ -222,6 +224,6 @@ def _json_score(value: Json, name: str, scale: Scale) -> int | Unreadable:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return Unreadable(f"{name} is not a number")
     line = f"{name}: {undecorated(str(value)[:80])}"
-    found = _pattern({name: name}).match(line)
+    found = _pattern((name,)).match(line)
     stated = _stated(found, name, scale) if found else None
     return Unreadable(f"{name} is not a number") if stated is None else stated
