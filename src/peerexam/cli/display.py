@@ -83,14 +83,15 @@ class _LineDisplay:
     def update(self, now: Snapshot) -> None:
         if warning := self._warning.text(now):
             note(warning)
-        line = describe(now)
-        if not self._quiet and line != self._last:
-            note(line)
-        self._last = line
+        self._say(describe(now))
 
     def close(self, now: Snapshot) -> None:
-        if not self._quiet:
-            note(describe(now))
+        self._say(describe(now))
+
+    def _say(self, line: str) -> None:
+        if line and line != self._last and not self._quiet:
+            note(line)
+        self._last = line
 
 
 class _BarDisplay:
@@ -129,7 +130,7 @@ def _make_bar() -> tuple[Bar, TaskID]:
 def describe(now: Snapshot) -> str:
     """One line: calls, rate, cost, time left, the oldest call in flight."""
     calls = f"{now.done}" if now.planned is None else f"{now.done}/{max(now.planned, now.done)}"
-    parts = [f"{calls} calls"]
+    parts = [f"{calls} calls"] if now.done or now.planned else []
     if now.replayed:
         parts.append(f"{now.replayed} replayed")
     if now.failed:

@@ -11,15 +11,15 @@ from peerexam.errors import SetupError
 
 def report(arguments: argparse.Namespace) -> int:
     """Print a run's standings and write its report."""
-    from peerexam.protocols.runner import tally_folder
+    from peerexam.protocols.finishing import tally_folder
     from peerexam.report.html import write_report
     from peerexam.report.tables import standings_text
     from peerexam.runfolder import RunFolder
 
     folder = RunFolder(_existing(arguments.folder))
-    standings = (
-        folder.read_standings() if folder.standings_path.exists() else tally_folder(folder.path)
-    )
+    if not folder.standings_path.exists():  # as in an imported run
+        folder.write_standings(tally_folder(folder.path))
+    standings = folder.read_standings()
     written = write_report(folder.path)
     if arguments.json:
         say_json({"folder": str(folder.path), "report": str(written), "standings": standings})

@@ -25,24 +25,14 @@ def agents(arguments: argparse.Namespace) -> int:
 
 def prove(arguments: argparse.Namespace) -> int:
     """Plant biases in simulated players, and find them."""
-    from peerexam.protocols.selftest import selftest
+    from peerexam.cli.interrupt import run_interruptibly
+    from peerexam.protocols.selftest import run_selftest
 
-    report = selftest(arguments.seed)
-    checks = [
-        {
-            "name": check.name,
-            "planted": check.planted,
-            "found": check.found,
-            "low": check.low,
-            "high": check.high,
-            "ok": check.ok,
-        }
-        for check in report.checks
-    ]
-    all_ok = all(check.ok for check in report.checks)
+    report = run_interruptibly(run_selftest(arguments.seed))
+    checks = [dataclasses.asdict(check) for check in report.checks]
     if arguments.json:
-        say_json({"seed": arguments.seed, "ok": all_ok, "checks": checks})
-        return COMPLETE if all_ok else FAILED
+        say_json({"seed": arguments.seed, "ok": report.ok, "checks": checks})
+        return COMPLETE if report.ok else FAILED
     width = max(len(check.name) for check in report.checks)
     say(f"{'':4}  {'planted and looked for':{width}}  planted    found  interval")
     for check in report.checks:
@@ -51,7 +41,7 @@ def prove(arguments: argparse.Namespace) -> int:
             f"{'ok' if check.ok else 'FAIL':4}  {check.name:{width}}  {_number(check.planted)}  "
             f"{_number(check.found)}  {interval}".rstrip()
         )
-    return COMPLETE if all_ok else FAILED
+    return COMPLETE if report.ok else FAILED
 
 
 def _number(value: float | None) -> str:

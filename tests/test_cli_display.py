@@ -1,0 +1,77 @@
+"""What the progress says."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from peerexam.cli.display import StallWarning, describe, shown
+from peerexam.cli.output import note, plain, redact, say
+from peerexam.protocols.progress import Progress, Snapshot
+
+NOW = Snapshot(
+    planned=540,
+    done=312,
+    replayed=40,
+    failed=2,
+    in_flight=3,
+    tokens=9000,
+    cost=0.12,
+    unpriced=7,
+    rate=12.34,
+    seconds_left=18.4,
+    oldest_agent="slow",
+    oldest_seconds=65.0,
+    note="examining",
+)
+
+
+def test_a_line_says_calls_rate_cost_time_left_and_the_oldest_call() -> None:
+    assert describe(NOW) == (
+        "examining · 312/540 calls · 40 replayed · 2 failed · 12.3/s · $0.1200 + 7 unpriced · "
+        "0:18 left · oldest: slow 65 s"
+    )
+
+
+def test_unknown_things_are_not_said() -> None:
+    empty = Progress().snapshot()
+    assert describe(empty) == ""
+    assert describe(dataclasses.replace(empty, done=3)) == "3 calls"
+
+
+def test_a_stalled_call_is_warned_of_at_each_doubling() -> None:
+    warning = StallWarning(60)
+    ages = [10, 59, 61, 70, 119, 125, 200, 260]
+    due = [warning.text(dataclasses.replace(NOW, oldest_seconds=float(age))) for age in ages]
+    assert [age for age, text in zip(ages, due, strict=True) if text] == [61, 125, 260]
+    assert due[2] is not None
+    assert "'slow' has been in flight for 61 s" in due[2]
+    warning.text(dataclasses.replace(NOW, oldest_agent=None))
+    assert warning.text(dataclasses.replace(NOW, oldest_seconds=61.0))
+
+
+def test_quiet_says_nothing_but_a_stall(capsys: pytest.CaptureFixture[str]) -> None:
+    progress = Progress(planned=2)
+    with shown(progress, quiet=True, stall=60):
+        pass
+    assert capsys.readouterr().err == ""
+    with shown(progress, quiet=False, stall=60):
+        progress.note = "examining"
+    assert capsys.readouterr().err == "examining · 0/2 calls\n"
+
+
+def test_no_key_reaches_the_screen(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOME_API_KEY", "not-to-be-seen")
+    say("a not-to-be-seen b")
+    note("c not-to-be-seen d")
+    captured = capsys.readouterr()
+    assert captured.out == "a <SOME_API_KEY> b\n"
+    assert captured.err == "c <SOME_API_KEY> d\n"
+    assert redact("nothing here") == "nothing here"
+
+
+def test_text_from_outside_cannot_steer_the_terminal() -> None:
+    assert plain("\x1b]0;owned\x07name\r") == "\ufffd]0;owned\ufffdname\ufffd"

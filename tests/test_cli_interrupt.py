@@ -1,0 +1,111 @@
+"""Ctrl-C, by real signals to a real process."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals")
+
+EXAM = """\
+name: slow
+agents:
+  - {name: a, model: slow/a}
+  - {name: b, model: slow/b}
+questions: {file: questions.txt}
+judging: {ranking: none, marks: false}
+answers: {max_tokens: 10}
+voting: {rounds: 10}
+"""
+
+PROGRAM = """\
+import asyncio, os, sys
+from pathlib import Path
+
+from peerexam.agents.function import ScriptedAgent
+from peerexam.agents.registry import register
+from peerexam.cli import main
+
+def create(spec):
+    async def reply(request):
+        with open("calls.txt", "a") as log:
+            print(spec.name, file=log, flush=True)
+        count = len(Path("calls.txt").read_text().splitlines())
+        if os.environ.get("HANG") and count > 4:
+            try:
+                await asyncio.sleep(60)
+            except asyncio.CancelledError:
+                if os.environ["HANG"] == "stubborn":
+                    await asyncio.sleep(60)
+                raise
+        return "An answer."
+    return ScriptedAgent(reply, spec.name)
+
+register("slow", create)
+sys.exit(main(sys.argv[1:]))
+"""
+
+COMMAND = ("run", "EXAM.yaml", "--out", "out dir", "--quiet")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "EXAM.yaml").write_text(EXAM)
+    (tmp_path / "questions.txt").write_text("".join(f"Question {n}?\n" for n in range(6)))
+    (tmp_path / "program.py").write_text(PROGRAM)
+    return tmp_path
+
+
+def start(folder: Path, hang: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "program.py", *COMMAND],
+        cwd=folder,
+        env={**os.environ, "HANG": hang},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def wait_for_calls(folder: Path, count: int) -> None:
+    log = folder / "calls.txt"
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        if log.exists() and len(log.read_text().splitlines()) >= count:
+            return
+        time.sleep(0.02)
+    raise TimeoutError("the program asked too little")
+
+
+def test_the_first_press_says_how_to_go_on_and_the_same_command_does(folder: Path) -> None:
+    process = start(folder, "politely")
+    wait_for_calls(folder, 5)
+    time.sleep(0.3)  # four answers are being committed meanwhile
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "peerexam run EXAM.yaml --out 'out dir' --quiet" in err
+    assert "Traceback" not in err
+    asked = len((folder / "calls.txt").read_text().splitlines())
+    process = start(folder, "")
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    again = len((folder / "calls.txt").read_text().splitlines()) - asked
+    assert again == 12 - 4  # six questions, two agents, four answers kept
+
+
+def test_the_second_press_ends_at_once(folder: Path) -> None:
+    process = start(folder, "stubborn")
+    wait_for_calls(folder, 5)
+    process.send_signal(signal.SIGINT)
+    time.sleep(0.5)
+    assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=10)
+    assert process.returncode == 130
