@@ -6,6 +6,7 @@ provider, a broken rubric) is found here, before the first call.
 
 from __future__ import annotations
 
+import asyncio
 import math
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -21,7 +22,7 @@ from peerexam.errors import SetupError
 from peerexam.examiners.answering import AnsweringOptions
 from peerexam.examiners.judging import JudgingOptions
 from peerexam.examiners.likelihood import LikelihoodOptions
-from peerexam.examiners.players import Player, model_player
+from peerexam.examiners.players import ALL_ROLES, Player, model_player
 from peerexam.examiners.prompts import PromptLibrary
 from peerexam.examiners.rubric import Rubric, load_rubric
 from peerexam.examiners.setting import SettingOptions
@@ -226,6 +227,7 @@ class _Builder:
         self._progress = progress
         self._given = given
         self._prompts = PromptLibrary(config.prompts)
+        self._slots = asyncio.Semaphore(config.limits.concurrency)
 
     def agent(self, agent: AgentConfig) -> Agent:
         """The agent with all its layers."""
@@ -234,11 +236,21 @@ class _Builder:
         paid = self._paid()
         if agent.name in self._given:
             built = wrap(
-                self._given[agent.name], settings, ledger=self._ledger, meters=meters, paid=paid
+                self._given[agent.name],
+                settings,
+                ledger=self._ledger,
+                meters=meters,
+                paid=paid,
+                run_slots=self._slots,
             )
         else:
             built = assemble(
-                agent_spec(agent), settings, ledger=self._ledger, meters=meters, paid=paid
+                agent_spec(agent),
+                settings,
+                ledger=self._ledger,
+                meters=meters,
+                paid=paid,
+                run_slots=self._slots,
             )
         return built if self._progress is None else Watched(built, self._progress)
 
@@ -256,9 +268,7 @@ class _Builder:
             agent,
             self._prompts,
             self._rubric,
-            roles=[
-                role for role in ("examiner", "examinee", "judge") if config in exam.agents_in(role)
-            ],
+            roles=tuple(role for role in ALL_ROLES if config in exam.agents_in(role)),
             judge_by=config.judge.by,
             setting=SettingOptions(
                 attempts=questions.attempts,
