@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from itertools import permutations
+from collections.abc import Callable, Iterable, Iterator
+from itertools import permutations, product
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from peerexam.records import Answer, Mark, Question, Ranking, Verdict
-from peerexam.runfolder import RunFolder
+from peerexam.records import Answer, Mark, Question, Ranking, Record, Verdict
+from peerexam.runfolder import RunFolder, record_line
+from peerexam.runfolder.folder import Kind
 
 AGENTS = ("alder", "birch", "cedar", "birch-warm")
 JUDGES = ("alder", "birch", "cedar")
@@ -48,45 +49,52 @@ def questions(texts: Texts, count: int) -> Iterator[Question]:
     )
 
 
+def answers(asked: list[Question], agents: tuple[str, ...], texts: Texts) -> Iterator[Answer]:
+    for question in asked:
+        for place, agent in enumerate(agents):
+            if question.id == "q001" and place == 2:
+                yield Answer(question.id, agent, "", "refused", "content policy")
+            else:
+                yield Answer(
+                    question.id, agent, texts.get("answer", f"{agent} says: it is complicated.")
+                )
+
+
+def marks(asked: list[Question], agents: tuple[str, ...], texts: Texts) -> Iterator[Mark]:
+    for question, agent, judge_name in product(asked, agents, JUDGES):
+        if judge_name != agent:
+            yield mark_of(question, agent, judge_name, texts)
+
+
+def verdicts(asked: list[Question], agents: tuple[str, ...], texts: Texts) -> Iterator[Verdict]:
+    for question in asked:
+        for first, second in permutations(agents[:3], 2):
+            third = next(name for name in agents[:3] if name not in (first, second))
+            yield Verdict(question.id, third, first, second, "first")
+        reply = texts.get("reply", "I like both very much.")
+        yield Verdict(
+            question.id, "cedar", agents[0], agents[1], None, "unparsed", "no verdict line", reply
+        )
+
+
+def rankings(asked: list[Question], agents: tuple[str, ...]) -> Iterator[Ranking]:
+    for question in asked:
+        yield Ranking(question.id, "cedar", ((agents[0], agents[1]), (agents[3],)))
+
+
 def write_records(run: RunFolder, agents: tuple[str, ...], texts: Texts, count: int) -> None:
+    run.create()
     asked = list(questions(texts, count))
-    with run.writer("questions") as writer:
-        for question in asked:
-            writer.emit(question)
-    with run.writer("answers") as answers, run.writer("marks") as marks:
-        for question in asked[:count]:
-            for place, agent in enumerate(agents):
-                refused = question.id == "q001" and place == 2
-                answers.emit(
-                    Answer(
-                        question.id,
-                        agent,
-                        "" if refused else texts.get("answer", f"{agent} says: it is complicated."),
-                        "refused" if refused else "ok",
-                        "content policy" if refused else None,
-                    )
-                )
-                for judge in JUDGES:
-                    if judge != agent:
-                        marks.emit(mark_of(question, agent, judge, texts))
-    with run.writer("verdicts") as verdicts, run.writer("rankings") as rankings:
-        for question in asked[:count]:
-            for first, second in permutations(agents[:3], 2):
-                judge = next(name for name in agents[:3] if name not in (first, second))
-                verdicts.emit(Verdict(question.id, judge, first, second, "first"))
-            verdicts.emit(
-                Verdict(
-                    question.id,
-                    "cedar",
-                    agents[0],
-                    agents[1],
-                    None,
-                    "unparsed",
-                    "no verdict line",
-                    texts.get("reply", "I like both very much."),
-                )
-            )
-            rankings.emit(Ranking(question.id, "cedar", ((agents[0], agents[1]), (agents[3],))))
+    first_round = asked[:count]
+    records: dict[Kind, Iterable[Record]] = {
+        "questions": asked,
+        "answers": answers(first_round, agents, texts),
+        "marks": marks(first_round, agents, texts),
+        "verdicts": verdicts(first_round, agents, texts),
+        "rankings": rankings(first_round, agents),
+    }
+    for kind, of_kind in records.items():
+        run.records_path(kind).write_bytes(b"".join(map(record_line, of_kind)))
 
 
 def mark_of(question: Question, agent: str, judge: str, texts: Texts) -> Mark:

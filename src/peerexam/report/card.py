@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+
 import yaml
 from jinja2 import Environment, PackageLoader, StrictUndefined
 

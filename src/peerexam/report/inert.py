@@ -30,9 +30,9 @@ def csv_cell(value: Cell) -> Cell:
 
 
 def csv_text(head: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:
-    """A CSV file with inert cells, lines ended by a newline; a missing value is an empty cell."""
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
+    """A CSV file with inert cells, as RFC 4180 has it; a missing value is an empty cell."""
+    buffer = io.StringIO(newline="")
+    writer = csv.writer(buffer)
     writer.writerow([csv_cell(name) for name in head])
     writer.writerows([csv_cell(value) for value in row] for row in rows)
     return buffer.getvalue()
