@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from peerexam.records import Verdict, Winner
-from peerexam.stats.both_orders import fill_implied, fold_orders
+from peerexam.stats.both_orders import fold_orders, was_sorted
 from peerexam.stats.orders import Disagreement, combine_orders
 from peerexam.stats.tables import comparisons_from
 
@@ -45,31 +45,12 @@ def test_the_matrices_hold_what_the_rows_hold(
     np.testing.assert_allclose(found, expected)
 
 
-def test_a_chain_of_results_implies_the_pair_that_was_not_asked() -> None:
-    (orders,) = fold_orders(comparisons_from([*agreed("a", "b"), *agreed("b", "c")], "abc", "j"))
-    filled = fill_implied(orders)[0]
-    assert (filled[0, 2], filled[2, 0]) == (1, 0)
-
-
-def test_chains_both_ways_imply_a_tie_and_no_chain_implies_nothing() -> None:
-    circle = [*agreed("a", "b"), *agreed("b", "c"), *agreed("c", "d"), *agreed("d", "a")]
-    (orders,) = fold_orders(comparisons_from(circle, "abcde", "j"))
-    filled = fill_implied(orders)[0]
-    assert (filled[0, 2], filled[2, 0]) == (0.5, 0.5)
-    assert np.isnan(filled[0, 4])
-
-
-def test_what_was_asked_without_a_result_is_not_filled() -> None:
-    lost = [Verdict("q1", "j", "a", "c", None), Verdict("q1", "j", "c", "a", None)]
-    verdicts = [*agreed("a", "b"), *agreed("b", "c"), *lost]
-    (orders,) = fold_orders(comparisons_from(verdicts, "abc", "j"))
-    assert np.isnan(fill_implied(orders)[0, 0, 2])
-
-
-def test_no_chain_leads_through_the_judges_own_answer() -> None:
-    verdicts = [*agreed("a", "b"), *agreed("b", "c")]
-    (orders,) = fold_orders(comparisons_from(verdicts, "abc", "j"))
-    assert np.isnan(fill_implied(orders, own=1)[0, 0, 2])
+def test_a_pair_that_was_passed_over_tells_a_sort_from_a_round_robin() -> None:
+    chain = [*agreed("a", "b"), *agreed("b", "c")]
+    (orders,) = fold_orders(comparisons_from(chain, "abcd", "j"))
+    assert was_sorted(orders)
+    (orders,) = fold_orders(comparisons_from([*chain, *agreed("a", "c")], "abcd", "j"))
+    assert not was_sorted(orders)  # d answered nothing
 
 
 def test_an_unknown_rule_is_refused() -> None:

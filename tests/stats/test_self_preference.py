@@ -178,9 +178,8 @@ def test_unreadable_verdicts_are_left_out_and_counted() -> None:
     assert found.win_rate.value == pytest.approx(1 / 4)  # q2 alone: ½ and 0
 
 
-def test_a_sorted_ranking_counts_through_what_its_comparisons_imply() -> None:
-    # d compared b > c and c > e only, as a sort may; b > e follows.
-    names = "bcde"
+def test_where_judges_sorted_only_direct_comparisons_count() -> None:
+    # d compared b > c and c > e, as a sort may; what follows for b and e is not counted.
     verdicts = [
         v
         for k in range(3)
@@ -192,14 +191,35 @@ def test_a_sorted_ranking_counts_through_what_its_comparisons_imply() -> None:
         )
     ]
     b, d = map(
-        present, self_preference(comparisons_from(verdicts, names, "bd"), rng=rng(), rounds=50)
+        present, self_preference(comparisons_from(verdicts, "bcde", "bd"), rng=rng(), rounds=50)
     )
-    # b ranks itself 1; d has d b c e, so b 2. d ranks itself 1; b has it 3.
-    assert b.rank_bias.value == pytest.approx(-1)
+    # b on c, d: own 1, 1; d says 1, 0. On e nobody else said anything.
+    assert b.win_rate.value == pytest.approx(1 / 2)
+    assert (b.win_rate.n, b.win_rate.left_out) == (6, 3)
+    # Ranks as 1 + opponents that won, three opponents: −3 × ½.
+    assert b.rank_bias.value == pytest.approx(-3 / 2)
+    # d puts itself before b, c, e (rank 1); b has it behind b and c (rank 3).
     assert d.rank_bias.value == pytest.approx(-2)
-    # b on c, d, e: own 1 1 1; d says 1, 0 and, implied, 1.
-    assert b.win_rate.value == pytest.approx(1 / 3)
-    assert b.win_rate.left_out == 0
+    assert "sorted" in d.rank_bias.method
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.data())
+def test_both_kinds_of_rank_agree_where_verdicts_have_no_circles(data: st.DataObject) -> None:
+    orders = [data.draw(st.permutations("abcd")) for _ in range(8)]
+    verdicts = [
+        v
+        for k, order in enumerate(orders)
+        for v in ranked(f"q{k // 4}", "abcd"[k % 4], "".join(order))
+    ]
+    whole = self_preference(comparisons_from(verdicts, "abcd", "abcd"), rng=rng(), rounds=5)
+    # One question more, on which a judge x passed over a pair, makes it a sort.
+    sort = [*agreed("q9", "x", "a", "b"), *agreed("q9", "x", "b", "c")]
+    passed = self_preference(
+        comparisons_from([*verdicts, *sort], "abcd", "abcdx"), rng=rng(), rounds=5
+    )
+    for one, other in zip(whole, passed[:4], strict=True):
+        assert present(one).rank_bias.value == pytest.approx(present(other).rank_bias.value)
 
 
 def test_two_models_that_judge_each_other_have_no_third_party() -> None:

@@ -1,7 +1,7 @@
 """One judge's verdicts, folded from two orders into one result a pair.
 
 `orders.combine_orders` gives the same results as rows; here they are dense matrices of one judge at
-a time, which is what sums over peers, chains and circles need, and nothing is lost: what was asked
+a time, which is what sums over peers and circles need, and nothing is lost: what was asked
 but not answered stays visible. The rule is the same:
 
 - the orders agree (the same winner, or a tie twice): that result;
@@ -95,31 +95,11 @@ def _settle(first: Floats, second: Floats, agree: Mask, rule: Disagreement) -> F
     return settled
 
 
-def fill_implied(orders: BothOrders, own: int = -1) -> Floats:
-    """The points, with pairs that were never asked filled by what the asked ones imply.
+def was_sorted(orders: BothOrders) -> bool:
+    """Whether pairs were passed over that could have been asked, as a sort does.
 
-    A sort does not put every pair side by side. Where a chain of results (each a win or a tie)
-    leads from one answer to another and none leads back, the first counts as the better; where
-    chains lead both ways, they tie. Pairs that were asked without a result stay without one.
-
-    Args:
-        orders: One judge's results.
-        own: The judge's own place among the agents, −1 for none. No chain leads through its own
-            answer, or its self-preference would move the others.
+    That is: on some question two answers each met others before this judge, but not each other.
     """
-    points = orders.points
-    agents = points.shape[1]
-    open_pairs = ~orders.asked & ~np.eye(agents, dtype=np.bool_)
-    rows = np.flatnonzero(open_pairs.any(axis=(1, 2)) & orders.asked.any(axis=(1, 2)))
-    if not len(rows):
-        return points
-    reach: Mask = points[rows] >= 0.5  # NaN compares as False
-    if own >= 0:
-        reach[:, own] = reach[:, :, own] = False
-    for via in range(agents):
-        reach |= reach[:, :, via, None] & reach[:, None, via, :]
-    back = reach.transpose(0, 2, 1)
-    implied = np.where(reach | back, np.where(reach, np.where(back, 0.5, 1.0), 0.0), np.nan)
-    filled = points.copy()
-    filled[rows] = np.where(open_pairs[rows], implied, points[rows])
-    return filled
+    met: Mask = np.asarray(orders.asked.any(axis=2), dtype=np.bool_)
+    could = met[:, :, None] & met[:, None, :] & ~np.eye(met.shape[1], dtype=np.bool_)
+    return bool((could & ~orders.asked).any())

@@ -22,14 +22,25 @@ _METHOD = (
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """Points and comparisons per question cluster (shape: clusters), of one agent."""
+    """Points and comparisons of one agent (shape: question clusters × opponents)."""
 
     points: Floats
     count: Floats
 
     @property
     def rate(self) -> float:
-        return float(self.points.sum() / self.count.sum())
+        return float(_rates(self.points.sum(axis=0), self.count.sum(axis=0)))
+
+
+def _rates(points: Floats, count: Floats) -> Floats:
+    """Mean over opponents (the last axis) of the win rates against those that were met."""
+    met = count > 0
+    rate = np.zeros_like(points)
+    np.divide(points, count, out=rate, where=met)
+    number = met.sum(axis=-1)
+    mean = np.full(number.shape, np.nan)
+    np.divide(rate.sum(axis=-1), number, out=mean, where=number > 0)
+    return mean
 
 
 def home_advantage(
@@ -44,7 +55,8 @@ def home_advantage(
 ) -> list[Estimate]:
     """Win rate on questions an agent wrote minus that on questions others wrote, per agent.
 
-    Positive means that it does better at home; the unit is win rate (−1..1), ties half. Only third
+    Positive means that it does better at home; the unit is win rate (−1..1), ties half, as mean
+    over its opponents, so that a sort's choice of opponents does not enter. Only third
     parties judge: neither the agent nor its rival of the moment, so no self-preference enters.
     Nothing else is adjusted for: where every author is better at home, an agent's rate on others'
     questions is lowered by its rivals' advantage there, and the difference shows some of that too.
@@ -67,7 +79,7 @@ def home_advantage(
     """
     check_settings(rounds, confidence)
     points, count = pair_points(c, rule, orderless).third_party_sums()
-    points, count = points.sum(axis=2), count.sum(axis=2)
+    compared = count.sum(axis=2) > 0
     judged = np.bincount(c.question, minlength=len(c.questions)) > 0
     writer = [authors.get(name) for name in c.questions]
     known = np.array([name is not None for name in writer], dtype=np.bool_)
@@ -76,18 +88,17 @@ def home_advantage(
         own = np.array([author == name for author in writer], dtype=np.bool_)
         home = _side(c, points[:, agent], count[:, agent], own)
         away = _side(c, points[:, agent], count[:, agent], known & ~own)
-        n = int(((count[:, agent] > 0) & known).sum())
+        n = int((compared[:, agent] & known).sum())
         left_out = int(judged.sum()) - n
         estimates.append(_difference(home, away, n, left_out, rounds, rng, confidence))
     return with_holm(estimates)
 
 
 def _side(c: Comparisons, points: Floats, count: Floats, chosen: Mask) -> _Side:
-    used = chosen & (count > 0)
-    columns = np.stack([points * used, count * used], axis=1)
-    sums = sum_by_cluster(columns, c.cluster)
-    sums = sums[sums[:, 1] > 0]
-    return _Side(sums[:, 0], sums[:, 1])
+    met = sum_by_cluster(count * chosen[:, None], c.cluster)
+    won = sum_by_cluster(points * chosen[:, None], c.cluster)
+    used = met.sum(axis=1) > 0
+    return _Side(won[used], met[used])
 
 
 def _difference(
@@ -117,7 +128,7 @@ def _difference(
 def _resampled(side: _Side, rounds: int, rng: np.random.Generator) -> Floats:
     return np.concatenate(
         [
-            (weights @ side.points) / (weights @ side.count)
+            _rates(weights @ side.points, weights @ side.count)
             for weights in draws(rounds, len(side.count), rng)
         ]
     )
@@ -135,7 +146,8 @@ def _permutation_p(
     for start in range(0, rounds, chunk):
         rows = np.tile(order, (min(chunk, rounds - start), 1))
         chosen = (rng.permuted(rows, axis=1) < len(home.count)).astype(np.float64)
-        own = (chosen @ points) / (chosen @ count)
-        other = (points.sum() - chosen @ points) / (count.sum() - chosen @ count)
+        won, met = chosen @ points, chosen @ count
+        own = _rates(won, met)
+        other = _rates(points.sum(axis=0) - won, count.sum(axis=0) - met)
         beyond += int((np.abs(own - other) >= abs(value) - 1e-9).sum())
     return (1 + beyond) / (1 + rounds)

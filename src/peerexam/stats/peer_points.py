@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from peerexam.stats.both_orders import fill_implied, fold_orders
+from peerexam.stats.both_orders import fold_orders, was_sorted
 from peerexam.stats.orders import Disagreement, Mask, agent_of_judge
 from peerexam.stats.tables import Comparisons, Floats
 
@@ -70,13 +70,18 @@ def _mean(total: Floats, count: Floats) -> Floats:
 
 
 def pair_points(c: Comparisons, rule: Disagreement, orderless: Collection[str] = ()) -> PairPoints:
-    """Sum the judges' folded results; what a sort did not compare is filled by what it implies."""
+    """Sum the judges' folded results: of pairs that stood side by side before the judge only.
+
+    What a sort implies about other pairs is not counted. Its chance differs from that of a direct
+    comparison (ties join whole groups), so a judge's direct verdicts on its own answers would
+    differ from it without any preference.
+    """
     shape = (len(c.questions), len(c.agents), len(c.agents))
     total, count, own = np.zeros(shape), np.zeros(shape), np.full(shape, np.nan)
     asked: Mask = np.zeros(shape, dtype=np.bool_)
     agent_at = agent_of_judge(c.agents, c.judges)
     for agent, orders in zip(agent_at, fold_orders(c, rule, orderless), strict=True):
-        points = fill_implied(orders, agent)
+        points = orders.points
         total += np.nan_to_num(points)
         count += ~np.isnan(points)
         if agent >= 0:
@@ -85,18 +90,23 @@ def pair_points(c: Comparisons, rule: Disagreement, orderless: Collection[str] =
     return PairPoints(total, count, own, asked)
 
 
+def any_sorted(c: Comparisons) -> bool:
+    """Whether some judge sorted in place of comparing every pair."""
+    return any(was_sorted(orders) for orders in fold_orders(c))
+
+
 def peer_ranks(c: Comparisons, rule: Disagreement, orderless: Collection[str] = ()) -> PeerRanks:
     """Rank all agents by their points, per question and judge (paper 004, §2, within a segment).
 
-    Only complete rankings count: every pair compared, or implied by those compared. An abstention
-    is no preference, so it counts as a tie here.
+    Only complete rankings count: a result for every pair. An abstention is no preference, so it
+    counts as a tie here.
     """
     shape = (len(c.questions), len(c.agents))
     own, total, count = np.full(shape, np.nan), np.zeros(shape), np.zeros(len(c.questions))
     settled: Disagreement = "tie" if rule == "abstain" else rule
     agent_at = agent_of_judge(c.agents, c.judges)
     for agent, orders in zip(agent_at, fold_orders(c, settled, orderless), strict=True):
-        rank = _ranks(fill_implied(orders, agent))
+        rank = _ranks(orders.points)
         complete: Mask = ~np.isnan(rank[:, 0])
         total += np.nan_to_num(rank)
         count += complete

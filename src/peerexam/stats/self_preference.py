@@ -22,7 +22,7 @@ from peerexam.stats.cluster_ratio import (
 from peerexam.stats.estimate import Estimate
 from peerexam.stats.holm import with_holm
 from peerexam.stats.orders import Disagreement, agent_of_judge
-from peerexam.stats.peer_points import PairPoints, PeerRanks, pair_points, peer_ranks
+from peerexam.stats.peer_points import PairPoints, any_sorted, pair_points, peer_ranks
 from peerexam.stats.tables import Comparisons, Floats
 
 _METHOD = "bootstrap over questions (expanded percentile), sign-flip test, Holm over judges; "
@@ -74,6 +74,9 @@ def self_preference(
     Each question's differences are taken within the question (same answers, same opponents) and
     averaged over all of them; peers count equally, as far as they gave a result. Ranks are taken
     within a question first, then averaged; ties get average ranks, which the paper leaves open.
+    Where judges sorted, their rankings and the direct verdicts on own answers are not of one kind;
+    an agent's rank is then 1 plus the opponents that won against it in direct comparisons (as far
+    as peers made them), which is the same where verdicts are complete and without circles.
     The interval resamples root questions; the p-value flips the signs of their differences.
 
     Args:
@@ -98,7 +101,7 @@ def self_preference(
     agents = [place for place in own_of_judge if place >= 0 and judged_itself[place]]
     measures = (
         _win_rate(pairs),
-        _rank_bias(pairs, peer_ranks(c, rule, orderless)),
+        _rank_bias(c, pairs, rule, orderless),
         _third_party(pairs),
     )
     estimates = [_estimate(c, measure, agents, rounds, rng, confidence) for measure in measures]
@@ -118,13 +121,34 @@ def _win_rate(pairs: PairPoints) -> _Measure:
     )
 
 
-def _rank_bias(pairs: PairPoints, ranks: PeerRanks) -> _Measure:
+def _rank_bias(
+    c: Comparisons, pairs: PairPoints, rule: Disagreement, orderless: Collection[str]
+) -> _Measure:
+    asked = np.asarray(pairs.asked.any(axis=2), dtype=np.float64)[:, :, None]
+    if any_sorted(c):
+        lost = pairs.peers() - pairs.own
+        return _Measure(
+            (_mean_known(lost) * pairs.asked.sum(axis=2))[:, :, None],
+            asked,
+            "questions; ranks as 1 + opponents that won, ties half, from direct comparisons, since "
+            "judges sorted",
+            "no pair of its own was judged readably both by it and by a peer",
+        )
+    ranks = peer_ranks(c, rule, orderless)
     return _Measure(
         (ranks.own - ranks.peers)[:, :, None],
-        np.asarray(pairs.asked.any(axis=2), dtype=np.float64)[:, :, None],
+        asked,
         "questions",
         "no question was ranked completely both by it, own answer included, and by a peer",
     )
+
+
+def _mean_known(values: Floats) -> Floats:
+    """Mean over the last axis of what is not NaN; NaN where all is."""
+    count = (~np.isnan(values)).sum(axis=-1)
+    mean = np.full(count.shape, np.nan)
+    np.divide(np.nansum(values, axis=-1), count, out=mean, where=count > 0)
+    return mean
 
 
 def _third_party(pairs: PairPoints) -> _Measure:
