@@ -1,0 +1,285 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import peerexam
+from peerexam.agents.function import FunctionAgent, ScriptedAgent
+from peerexam.calls import Completion, Request
+from peerexam.errors import BadKeyError, SetupError
+from peerexam.protocols.config import AgentConfig, ExamConfig
+from peerexam.protocols.finishing import tally_folder
+from peerexam.protocols.rerunning import add, rejudge
+from peerexam.protocols.runner import run, run_exam
+from peerexam.runfolder import RunFolder
+
+RECORDS = ("questions", "answers", "marks", "verdicts", "rankings")
+
+
+def simulated(**more: object) -> ExamConfig:
+    return ExamConfig.model_validate(
+        {
+            "name": "sim",
+            "agents": [
+                {"name": name, "model": f"sim/{name}?ability={ability}"}
+                for name, ability in (("a", 2), ("b", 1), ("c", 0), ("d", -1))
+            ],
+            "questions": {"domains": ["rivers", "primes"], "per_domain": 4},
+            **more,
+        }
+    )
+
+
+def spoken(**more: object) -> ExamConfig:
+    return ExamConfig.model_validate(
+        {
+            "name": "spoken",
+            "agents": [
+                {"name": name, "model": f"openai/{name}@http://127.0.0.1:9/v1"} for name in "abc"
+            ],
+            "questions": {"domains": ["rivers", "primes"], "per_domain": 3},
+            **more,
+        }
+    )
+
+
+def speaker(name: str, level: int) -> Callable[[Request], str]:
+    """A model in words: it sets questions, answers with its level, prefers the higher one."""
+
+    def reply(request: Request) -> str:
+        text = request.messages[-1].content
+        if "follow question" in text:
+            return "follow question: And what is behind that?"
+        if "Verdict:" in text:
+            levels = [int(part.split()[0]) for part in text.split("LEVEL")[1:]]
+            return f"Verdict: Response {1 if levels[0] >= levels[1] else 2}"
+        if "overall" in text:
+            shown = int(text.split("LEVEL")[1].split()[0])
+            return (
+                "accuracy: 3\ncoherence: 3\nfactuality: 3\ncomprehensiveness: 3\n"
+                f"overall: {min(5, shown)}"
+            )
+        if "domain" in text.lower():
+            word = "rivers" if "rivers" in text else "primes"
+            kinds = ("longest", "oldest", "deepest")
+            return "\n".join(
+                f"{i}. Which of the {word} that {name} knows is the {kind}?"
+                for i, kind in enumerate(kinds, 1)
+            )
+        return f"LEVEL {level} is what {name} has to say."
+
+    return reply
+
+
+def speakers() -> dict[str, ScriptedAgent]:
+    return {
+        name: ScriptedAgent(speaker(name, level), name=name)
+        for name, level in zip("abc", (5, 4, 3), strict=True)
+    }
+
+
+def contents(folder: Path, *names: str) -> dict[str, bytes]:
+    return {name: (folder / name).read_bytes() for name in names}
+
+
+ALL_FILES = (*(f"{kind}.jsonl" for kind in RECORDS), "standings.json", "manifest.json", "exam.yaml")
+
+
+async def test_an_exam_leaves_every_file_and_the_true_order(tmp_path: Path) -> None:
+    outcome = await run_exam(simulated(follow_ups={"rounds": 1}), tmp_path)
+    assert outcome.status == "complete"
+    assert [row["agent"] for row in outcome.standings["standings"]] == ["a", "b", "c", "d"]
+    folder = RunFolder(tmp_path)
+    questions = list(folder.questions())
+    assert len([q for q in questions if q.round == 1]) == 4 * 2 * 4
+    assert len({q.id for q in questions}) == len(questions)
+    assert folder.read_manifest()["status"] == "complete"
+    assert json.loads((tmp_path / "standings.json").read_text()) == outcome.standings
+    assert tally_folder(tmp_path) == outcome.standings
+
+
+async def test_the_same_exam_again_leaves_the_same_bytes(tmp_path: Path) -> None:
+    config = spoken(follow_ups={"rounds": 1})
+    first = speakers()
+    await run_exam(config, tmp_path, agents=first)
+    before = contents(tmp_path, *ALL_FILES)
+    again = speakers()
+    await run_exam(config, tmp_path, agents=again)
+    assert contents(tmp_path, *ALL_FILES) == before
+    assert sum(agent.calls for agent in first.values()) > 100
+    assert sum(agent.calls for agent in again.values()) == 0
+
+
+async def test_models_in_words_are_ranked_and_no_judge_counts_on_itself(tmp_path: Path) -> None:
+    outcome = await run_exam(spoken(), tmp_path, agents=speakers())
+    assert [row["agent"] for row in outcome.standings["standings"]] == ["a", "b", "c"]
+    folder = RunFolder(tmp_path)
+    assert all(judge not in sum(r.order, ()) for r in folder.rankings() for judge in [r.judge])
+    assert not any(mark.judge == mark.examinee for mark in folder.marks())
+    calls = {record.call for record in folder.verdicts()}
+    assert all(call is not None and len(call) == 64 for call in calls)
+    assert all(record.prompt for record in folder.marks())
+
+
+async def test_a_dead_agent_does_not_take_the_exam_down(tmp_path: Path) -> None:
+    def dead(request: Request) -> Exception:
+        return BadKeyError("401: no such key")
+
+    agents = {**speakers(), "c": ScriptedAgent(dead, name="c")}
+    outcome = await run_exam(spoken(), tmp_path, agents=agents)
+    assert outcome.status == "partial"
+    assert outcome.reason is not None
+    assert "c as examinee" in outcome.reason
+    answers = list(RunFolder(tmp_path).answers())
+    assert {a.state for a in answers if a.examinee == "c"} == {"error"}
+    assert {a.state for a in answers if a.examinee != "c"} == {"ok"}
+    assert any("c set 0 of 3" in note for note in RunFolder(tmp_path).read_manifest()["notes"])
+
+    healed = speakers()
+    outcome = await run_exam(spoken(), tmp_path, agents=healed)
+    assert outcome.status == "complete"
+
+
+async def test_a_budget_ends_a_run_at_whole_questions_and_a_bigger_one_goes_on(
+    tmp_path: Path,
+) -> None:
+    calm = tmp_path / "calm"
+    unlimited = speakers()
+    await run_exam(spoken(), calm, agents=unlimited)
+    needed = sum(agent.calls for agent in unlimited.values())
+
+    small = speakers()
+    limits = {"budget": {"calls": needed // 2}, "concurrency": 4, "window": 2}
+    part = tmp_path / "part"
+    outcome = await run_exam(spoken(limits=limits), part, agents=small)
+    assert outcome.status == "partial"
+    assert outcome.reason is not None
+    assert "budget" in outcome.reason
+    spent = sum(agent.calls for agent in small.values())
+    assert 0 < spent <= needed // 2
+    # Whole questions: every question that has an answer has all of them, and the same verdicts
+    # as in the undisturbed run.
+    answered = [a.question_id for a in RunFolder(part).answers()]
+    assert answered
+    assert all(answered.count(name) == 3 for name in answered)
+    verdicts = [v for v in RunFolder(calm).verdicts() if v.question_id in set(answered)]
+    assert list(RunFolder(part).verdicts()) == verdicts
+
+    more = speakers()
+    outcome = await run_exam(spoken(), part, agents=more)
+    assert outcome.status == "complete"
+    assert spent + sum(agent.calls for agent in more.values()) == needed
+    records = [f"{kind}.jsonl" for kind in RECORDS]
+    assert contents(part, *records) == contents(calm, *records)
+
+
+async def test_rejudging_takes_the_old_answers_and_asks_the_new_judge_alone(
+    tmp_path: Path,
+) -> None:
+    old = tmp_path / "old"
+    await run_exam(spoken(follow_ups={"rounds": 1}), old, agents=speakers())
+    judge = ScriptedAgent(speaker("z", 1), name="z")
+    config = AgentConfig(name="z", model="openai/z@http://127.0.0.1:9/v1")
+    new = tmp_path / "new"
+    outcome = await rejudge(old, [config], new, agents={"z": judge})
+    assert outcome.status == "complete"
+    assert contents(new, "questions.jsonl", "answers.jsonl") == contents(
+        old, "questions.jsonl", "answers.jsonl"
+    )
+    assert {v.judge for v in RunFolder(new).verdicts()} == {"z"}
+    assert {m.judge for m in RunFolder(new).marks()} == {"z"}
+    assert [row["agent"] for row in outcome.standings["standings"]] == ["a", "b", "c"]
+    with pytest.raises(SetupError, match="folder of their own"):
+        await rejudge(old, [config], old, agents={"z": judge})
+
+
+async def test_an_agent_that_joins_plays_only_the_missing_cells(tmp_path: Path) -> None:
+    await run_exam(spoken(), tmp_path, agents=speakers())
+    before = list(RunFolder(tmp_path).verdicts())
+    agents = {**speakers(), "d": ScriptedAgent(speaker("d", 1), name="d")}
+    config = AgentConfig(name="d", model="openai/d@http://127.0.0.1:9/v1", roles=("examinee",))
+    outcome = await add(tmp_path, config, agents=agents)
+    assert [row["agent"] for row in outcome.standings["standings"]] == ["a", "b", "c", "d"]
+    after = list(RunFolder(tmp_path).verdicts())
+    assert set(before) <= set(after)
+    assert all("d" in (v.first, v.second) for v in set(after) - set(before))
+    # It sets no questions, and its answers are the only new ones.
+    assert agents["d"].calls == len(list(RunFolder(tmp_path).questions()))
+    assert {r.order[-1] for r in RunFolder(tmp_path).rankings()} == {("d",)}
+    with pytest.raises(SetupError, match="already has an agent"):
+        await add(tmp_path, config, agents=agents)
+
+
+async def test_an_agent_that_joins_as_a_judge_ranks_everyone_else(tmp_path: Path) -> None:
+    await run_exam(spoken(), tmp_path, agents=speakers())
+    agents = {**speakers(), "d": ScriptedAgent(speaker("d", 1), name="d")}
+    outcome = await add(
+        tmp_path, AgentConfig(name="d", model="openai/d@http://127.0.0.1:9/v1"), agents=agents
+    )
+    orders = {r.order for r in RunFolder(tmp_path).rankings() if r.judge == "d"}
+    assert orders == {(("a",), ("b",), ("c",))}
+    assert "d" in outcome.standings["voting"]["judges_counted"]
+
+
+async def test_python_runs_inside_a_running_loop_too(tmp_path: Path) -> None:
+    outcome = run(simulated(), tmp_path)
+    assert outcome.status == "complete"
+    assert outcome.folder == tmp_path
+
+
+async def test_a_folder_that_holds_another_exam_is_left_alone(tmp_path: Path) -> None:
+    await run_exam(simulated(), tmp_path)
+    before = contents(tmp_path, *ALL_FILES)
+    with pytest.raises(SetupError, match="holds another exam"):
+        await run_exam(spoken(), tmp_path, agents=speakers())
+    assert contents(tmp_path, *ALL_FILES) == before
+
+
+async def test_an_agent_handed_over_must_be_in_the_exam(tmp_path: Path) -> None:
+    with pytest.raises(SetupError, match="'nobody'"):
+        await run_exam(spoken(), tmp_path, agents={"nobody": ScriptedAgent(speaker("x", 1))})
+
+
+async def test_the_central_examiner_sets_and_judges_alone(tmp_path: Path) -> None:
+    config = spoken(protocol="exam", examiner="a")
+    outcome = await run_exam(config, tmp_path, agents=speakers())
+    folder = RunFolder(tmp_path)
+    assert {q.author for q in folder.questions()} == {"a"}
+    assert {v.judge for v in folder.verdicts()} == {"a"}
+    assert {a.examinee for a in folder.answers()} == {"b", "c"}
+    assert [row["agent"] for row in outcome.standings["standings"]] == ["b", "c"]
+
+
+def test_a_plain_async_function_is_enough(tmp_path: Path) -> None:
+    async def parrot(messages: list[dict[str, str]]) -> str:
+        return speaker("b", 4)(_request(messages))
+
+    agents: dict[str, peerexam.Agent] = {**speakers(), "b": FunctionAgent("b", parrot)}
+    outcome = peerexam.run(spoken(), tmp_path, agents=agents)
+    assert [row["agent"] for row in outcome.standings["standings"]] == ["a", "b", "c"]
+
+
+def _request(messages: list[dict[str, str]]) -> Request:
+    turns = tuple(peerexam.Message("user", message["content"]) for message in messages)
+    return Request(turns)
+
+
+async def test_unusable_answers_are_counted_and_never_judged(tmp_path: Path) -> None:
+    def refusing(request: Request) -> str | Completion:
+        text = request.messages[-1].content
+        plain = speaker("c", 3)(request)
+        if plain.startswith("LEVEL") and "oldest" in text:
+            return Completion("", "filtered", "content_filter")
+        return plain
+
+    agents = {**speakers(), "c": ScriptedAgent(refusing, name="c")}
+    outcome = await run_exam(spoken(), tmp_path, agents=agents)
+    assert outcome.status == "complete"
+    counts = outcome.standings["counts"]["answers"]
+    assert (counts["planned"], counts["ok"], counts["filtered"]) == (54, 48, 6)
+    lost = {a.question_id for a in RunFolder(tmp_path).answers() if a.state == "filtered"}
+    judged = {v.question_id for v in RunFolder(tmp_path).verdicts() if "c" in (v.first, v.second)}
+    assert not lost & judged
