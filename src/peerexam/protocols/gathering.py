@@ -34,6 +34,7 @@ _SHARED = {"agents", "judges", "questions", "cluster"}
 
 Row = TypeVar("Row", Verdict, Mark, Ranking)
 Table = TypeVar("Table", Comparisons, Marks, Positions)
+_Column = np.ndarray[tuple[int, ...], np.dtype[Any]]
 Seen = Counter[tuple[str, str]]
 """How many records of somebody (its judge or examinee) have which state."""
 
@@ -191,19 +192,26 @@ def _lengths(answers: Iterable[Answer], agents: Sequence[str], seen: Seen) -> di
 def _coded(records: Iterator[Row], code: Callable[[list[Row]], Table]) -> Table:
     """Code a stream batch by batch; the questions are numbered by first appearance."""
     at: dict[str, int] = {}
-    parts: list[Table] = []
+    whole = code([])
+    names = [spec.name for spec in fields(whole) if spec.name not in _SHARED]
+    columns: dict[str, list[_Column]] = {name: [_column(whole, name)] for name in names}
     while batch := list(islice(records, _BATCH)):
         part = code(batch)
         places = np.array([at.setdefault(name, len(at)) for name in part.questions], np.int64)
-        parts.append(replace(part, question=places[part.question]))
-    whole = code([]) if not parts else parts[0]
-    columns = {spec.name for spec in fields(whole)} - _SHARED
+        part = replace(part, question=places[part.question])
+        for name in names:
+            # Half the size while they wait; indices, marks, points and ranks stay exact.
+            column = _column(part, name)
+            columns[name].append(column.astype(np.dtype(f"{column.dtype.kind}4")))
     joined: dict[str, Any] = {
-        name: np.concatenate([getattr(part, name) for part in parts])
-        for name in columns
-        if len(parts) > 1
+        name: np.concatenate(columns.pop(name), dtype=_column(whole, name).dtype) for name in names
     }
     return replace(whole, questions=tuple(at), **joined)
+
+
+def _column(table: Comparisons | Marks | Positions, name: str) -> _Column:
+    column: _Column = getattr(table, name)
+    return column
 
 
 def _on_list(table: Table, listed: QuestionList) -> Table:

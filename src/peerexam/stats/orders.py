@@ -105,39 +105,67 @@ def combine_orders(
     """
     if bool(np.any(c.first == c.second)):
         raise StatisticsError("a verdict compares an agent with itself; leave such rows out")
-    size = len(c.agents)
+    # Judge by judge, so that what is needed in between stays small beside the table itself.
+    by_judge = [
+        _combine_one(rows_where(c, c.judge == place), rule, name in orderless)
+        for place, name in enumerate(c.judges)
+    ]
+    judge = [np.full(len(part.points), place) for place, part in enumerate(by_judge)]
+    return Pairs(
+        agents=c.agents,
+        judges=c.judges,
+        questions=c.questions,
+        question=_joined([part.question for part in by_judge]),
+        judge=_joined(judge),
+        a=_joined([part.a for part in by_judge]),
+        b=_joined([part.b for part in by_judge]),
+        points=np.concatenate([np.zeros(0), *(part.points for part in by_judge)]),
+        cluster=c.cluster,
+        disagreeing=sum(part.disagreeing for part in by_judge),
+        one_order=sum(part.one_order for part in by_judge),
+        no_order=sum(part.no_order for part in by_judge),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _OneJudge:
+    question: Ints
+    a: Ints
+    b: Ints
+    points: Floats
+    disagreeing: int
+    one_order: int
+    no_order: int
+
+
+def _combine_one(c: Comparisons, rule: Disagreement, needs_one: bool) -> _OneJudge:
+    size = max(len(c.agents), 1)
     forward = c.first < c.second
     low, high = np.minimum(c.first, c.second), np.maximum(c.first, c.second)
-    code = ((c.question * len(c.judges) + c.judge) * size + low) * size + high
-    keys, row = np.unique(code, return_inverse=True)
+    keys, row = np.unique((c.question * size + low) * size + high, return_inverse=True)
     points = np.where(forward, c.points, 1 - c.points)
     one, two = (_mean(points, row, side, len(keys)) for side in (forward, ~forward))
-    judge = keys // (size * size) % max(len(c.judges), 1)
-    needs_one = np.isin(judge, [k for k, name in enumerate(c.judges) if name in orderless])
-    one, two = (
-        np.where(needs_one & np.isnan(one), two, one),
-        np.where(needs_one & np.isnan(two), one, two),
-    )
+    if needs_one:
+        one, two = np.where(np.isnan(one), two, one), np.where(np.isnan(two), one, two)
     have = (~np.isnan(one)).astype(np.int64) + ~np.isnan(two)
     differ = (have == 2) & (one != two)
     result = np.where(differ, _disagreed(one, two, rule), one)
     result[have < 2] = np.nan
     keep = ~np.isnan(result)
     kept = keys[keep]
-    return Pairs(
-        agents=c.agents,
-        judges=c.judges,
-        questions=c.questions,
-        question=kept // (size * size * max(len(c.judges), 1)),
-        judge=judge[keep],
-        a=kept // max(size, 1) % max(size, 1),
-        b=kept % max(size, 1),
-        points=result[keep],
-        cluster=c.cluster,
-        disagreeing=int(differ.sum()),
-        one_order=int((have == 1).sum()),
-        no_order=int((have == 0).sum()),
+    return _OneJudge(
+        kept // (size * size),
+        kept // size % size,
+        kept % size,
+        result[keep],
+        int(differ.sum()),
+        int((have == 1).sum()),
+        int((have == 0).sum()),
     )
+
+
+def _joined(parts: list[Ints]) -> Ints:
+    return np.concatenate([np.zeros(0, dtype=np.int64), *parts])
 
 
 def _mean(points: Floats, row: Ints, side: Mask, size: int) -> Floats:

@@ -15,7 +15,7 @@ from numpy.random import Generator
 from peerexam.errors import StatisticsError
 from peerexam.stats.tables import Floats, Ints
 
-_CELLS_AT_ONCE = 4_000_000
+_CELLS_AT_ONCE = 1_000_000
 
 
 def cluster_weights(clusters: int, rounds: int, rng: Generator) -> Floats:

@@ -62,7 +62,6 @@ def count_votes(
         rng: Where the draws come from.
     """
     chosen = list(counted)
-    apart_by_judge = ballots.of_judges(chosen)
     pooled = ballots.over_judges(chosen)
     total = pooled.over_clusters()
     rule = METHODS[method]
@@ -72,7 +71,7 @@ def count_votes(
     low, high = np.full(scores.shape, np.nan), np.full(scores.shape, np.nan)
     apart: Mask = np.zeros((len(scores), len(scores)), dtype=np.bool_)
     if int(used.sum()) > 1:
-        source = apart_by_judge if cluster_judges else pooled
+        source = ballots.of_judges(chosen) if cluster_judges else pooled
         replicates = bootstrap(
             [part[used] for part in source.parts],
             lambda drawn: rule(Ballots(*drawn)),

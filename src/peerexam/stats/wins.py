@@ -13,7 +13,7 @@ import numpy as np
 from peerexam.stats.orders import Pairs
 from peerexam.stats.tables import Floats, Ints, Positions
 
-_CELLS_AT_ONCE = 4_000_000
+_CELLS_AT_ONCE = 1_000_000
 
 
 def meetings(points: Floats) -> Floats:
