@@ -157,6 +157,27 @@ async def test_a_model_that_only_continues_text_goes_on_from_the_number(style: S
     assert agent.requests[0].sampling.stop == ("\n\n",)
 
 
+async def test_an_agent_with_grammars_is_held_to_a_list_of_questions() -> None:
+    agent = ScriptedAgent(in_turn(numbered(ASKED[:2])), "eve", features={"chat", "grammar"})
+    await ModelExaminer(agent, PromptLibrary()).questions(SOIL, 2, "peer")
+    form = agent.requests[0].sampling.form
+    assert form is not None
+    assert form.body.split("\n")[0] == 'root ::= "1. " question "\\n" "2. " question'
+
+
+async def test_a_continuing_agent_with_grammars_goes_on_from_the_number() -> None:
+    agent = ScriptedAgent(
+        in_turn(f" {ASKED[0]}", f" {ASKED[1]}\n3. {ASKED[2]}"), "eve", features={"grammar"}
+    )
+    paper = await ModelExaminer(agent, PromptLibrary()).questions(SOIL, 3, "peer")
+    assert [question.text for question in paper.questions] == list(ASKED[:3])
+    forms = [request.sampling.form for request in agent.requests]
+    assert [form.body.split("\n")[0] for form in forms if form] == [
+        'root ::= " " question "\\n" "2. " question "\\n" "3. " question',
+        'root ::= " " question "\\n" "3. " question',
+    ]
+
+
 async def test_a_follow_up_goes_one_round_on_for_one_examinee_alone() -> None:
     role, agent = examiner("follow question: Which acid does lime neutralise first?")
     found = await role.follow_up(PARENT, ANSWER)

@@ -1,4 +1,4 @@
-"""Forms that hold a judge's reply to what its reader reads, for agents that can be held.
+"""Forms that hold a reply to what its reader reads, for agents that can be held to one.
 
 A grammar is preferred where both are possible: it yields the very lines that the prompt asks for.
 """
@@ -11,6 +11,8 @@ from collections.abc import Iterable
 from peerexam.agents.base import Feature
 from peerexam.calls import Form, Json, canonical_json
 from peerexam.examiners.rubric import OVERALL, Rubric
+
+_QUESTION = r"question ::= [^\n? ] [^\n?]+ [?]"
 
 
 def marks_form(rubric: Rubric, features: Iterable[Feature]) -> Form | None:
@@ -41,6 +43,31 @@ def verdict_form(ties: bool, features: Iterable[Feature]) -> Form | None:
     if "json_schema" in features:
         return _schema({"verdict": {"type": "string", "enum": choices}})
     return None
+
+
+def questions_form(n: int, features: Iterable[Feature], opened: str = "") -> Form | None:
+    """The form of a numbered list of n questions; None where the agent holds to no grammar.
+
+    Args:
+        n: How many.
+        features: The agent's.
+        opened: The number with which the prompt already opens the first item ("3.").
+    """
+    if "grammar" not in features:
+        return None
+    first = int(opened.rstrip(".)")) if opened else 1
+    openings = [f"{number}. " for number in range(first, first + n)]
+    if opened:
+        openings[0] = " "
+    items = ' "\\n" '.join(f"{json.dumps(opening)} question" for opening in openings)
+    return Form("grammar", f"root ::= {items}\n{_QUESTION}")
+
+
+def follow_up_form(opening: str, features: Iterable[Feature]) -> Form | None:
+    """The form of one question after an opening; None where the agent holds to no grammar."""
+    if "grammar" not in features:
+        return None
+    return Form("grammar", f"root ::= {json.dumps(opening)} question\n{_QUESTION}")
 
 
 def _schema(fields: dict[str, Json]) -> Form:

@@ -12,6 +12,7 @@ from peerexam.errors import CallError
 from peerexam.examiners.base import FollowUp, Paper, Style
 from peerexam.examiners.duplicates import near_duplicate
 from peerexam.examiners.fence import fence_for
+from peerexam.examiners.forms import follow_up_form, questions_form
 from peerexam.examiners.identifiers import follow_up_id, question_id
 from peerexam.examiners.parsing import Unreadable
 from peerexam.examiners.prompts import PromptLibrary, Rendered
@@ -132,8 +133,9 @@ class ModelExaminer:
             if not missing:
                 break
             rendered = self._prompt(domain, missing, style, draft.texts)
+            request = self._request(rendered, attempt, len(missing))
             try:
-                completion = await self.agent.complete(self._request(rendered, attempt))
+                completion = await self.agent.complete(request)
             except CallError as error:
                 # The agent's own retries are behind it, so asking again would fail again.
                 draft.reasons.append(f"attempt {attempt + 1}: {type(error).__name__}: {error}")
@@ -155,11 +157,15 @@ class ModelExaminer:
             already=already,
         )
 
-    def _request(self, rendered: Rendered, attempt: int) -> Request:
+    def _request(self, rendered: Rendered, attempt: int, n: int) -> Request:
         options = self.options
+        form = questions_form(n, self.agent.features, _opened(rendered))
         temperature = options.retry_temperature if attempt else options.temperature
         sampling = Sampling(
-            temperature=temperature, max_tokens=options.max_tokens, stop=rendered.stop
+            temperature=temperature,
+            max_tokens=options.max_tokens,
+            stop=() if form else rendered.stop,
+            form=form,
         )
         return Request(rendered.messages, sampling, draw=attempt)
 
@@ -220,10 +226,12 @@ class ModelExaminer:
         """
         rendered = self._follow_up_prompt(question, answer)
         options = self.options
+        form = follow_up_form("follow question: " if self._chat else " ", self.agent.features)
         sampling = Sampling(
             temperature=options.temperature,
             max_tokens=options.follow_up_max_tokens,
-            stop=rendered.stop,
+            stop=() if form else rendered.stop,
+            form=form,
         )
         try:
             completion = await self.agent.complete(Request(rendered.messages, sampling))
@@ -290,13 +298,19 @@ def _continued(rendered: Rendered, reply: str, opening: str) -> str:
     return f"{opening}{reply}" if rendered.text.endswith(opening) else reply
 
 
+def _opened(rendered: Rendered) -> str:
+    """The item number with which a prompt ends, for the reply to go on from."""
+    found = _OPEN_ITEM.search(rendered.text)
+    return found.group(1) if found else ""
+
+
 def _questions_in(rendered: Rendered, completion: Completion) -> tuple[str, ...] | Unreadable:
     if completion.state in _UNUSABLE:
         return Unreadable(f"the reply is {completion.state}")
     reply = completion.text
-    opened = _OPEN_ITEM.search(rendered.text)
+    opened = _opened(rendered)
     if opened:
-        reply = f"{opened.group(1)}{reply}" if reply[:1].isspace() else f"{opened.group(1)} {reply}"
+        reply = f"{opened} {reply.lstrip()}"
     read = read_questions(reply)
     if isinstance(read, Unreadable) or completion.state != "truncated" or _is_whole(read[-1]):
         return read
