@@ -171,7 +171,8 @@ def standings(agents: tuple[str, ...]) -> dict[str, Any]:
             "method": "borda", "rounds": 1000, "confidence": 0.95, "cluster_judges": False,
             "judges_counted": [best, second],
             "judges_left_out": [{"agent": third, "why": "swap consistency 0.19 is under 0.5"}],
-            "quorum": 1, "quorum_met": True,
+            "quorum": 1, "quorum_met": True, "ballots": "rankings", "disagreement": "tie",
+            "note": None, "unplaced": [],
             "by_method": {"borda": ranks, "copeland": ranks, "schulze": ranks,
                           "bradley_terry": ranks},
         },
@@ -194,7 +195,8 @@ def standings(agents: tuple[str, ...]) -> dict[str, Any]:
         ],
         "agreement": [{"judges": [best, second], "kendall_tau": 0.61, "n": 12, "reason": None}],
         "counts": {"questions": {"planned": 13, "ok": 13}, "answers": kinds, "marks": kinds,
-                   "verdicts": {**kinds, "planned": 60}},
+                   "verdicts": {**kinds, "planned": 60},
+                   "rankings": {"planned": 12, "ok": 9, "incomplete": 2, "empty": 1}},
     }  # fmt: skip
 
 

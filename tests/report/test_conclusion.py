@@ -78,7 +78,13 @@ def test_the_basis_names_judges_questions_rule_and_confidence() -> None:
             {"judges": [{"agent": "J", "fit": False}], "voting": {"judges_counted": ["J", "K"]}},
             "J is unfit to judge, and counted all the same",
         ),
+        (
+            {"judges": [{"agent": "J", "fit": False}], "voting": {"quorum_met": False}},
+            "J is unfit to judge, and counted all the same",
+        ),
         ({"voting": {"judges_counted": ["J"]}}, "Only J counted as a judge"),
+        ({"voting": {"note": "These are no standings."}}, "These are no standings."),
+        ({"voting": {"unplaced": [{"agent": "A", "why": "no ballot"}]}}, "A has no place: no bal"),
         ({"standings": [row("A", 1, 1, 1, 1, variant_of="B")]}, "A is a variant of B"),
     ],
 )

@@ -119,6 +119,19 @@ def test_a_holm_p_above_the_level_is_not_called_a_preference(
     assert "in its own favour" not in page_of(make_run(change=change)).text
 
 
+def test_every_state_that_the_run_counts_has_its_column(make_run: Callable[..., Path]) -> None:
+    # Fixture: 60 verdicts planned, 48 there, so 12 not done; rankings know a state of their own.
+    text = page_of(make_run()).text
+    assert "verdicts 60 47 0 1 0 0 0 0 – 12" in text
+    assert "rankings 12 9 – – – – 1 – 2 0" in text
+
+
+def test_matrices_stand_in_the_order_of_the_standings(make_run: Callable[..., Path]) -> None:
+    # birch-warm is third in the standings and last in the matrix of the file.
+    text = page_of(make_run()).text
+    assert "birch 30 12 · 50 12 60 12 birch-warm 25 12 50 12 · 65 12 cedar" in text
+
+
 def test_intervals_are_drawn_for_every_agent(make_run: Callable[..., Path]) -> None:
     page = page_of(make_run())
     labels = [attrs.get("aria-label") or "" for tag, attrs in page.elements if tag == "svg"]

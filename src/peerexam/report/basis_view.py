@@ -21,7 +21,7 @@ class CountRow:
     """What became of what was planned, for one kind of record.
 
     Attributes:
-        counts: In the order of `STATES`; a state that the run does not count is a dash.
+        counts: In the order of the states; a state that the run does not count is a dash.
         open: Planned and not yet there.
         has_gap: Whether anything failed or is missing.
     """
@@ -55,15 +55,19 @@ class DepthCell:
     bar: Bar | None
 
 
-def count_rows(counts: Mapping[str, Json]) -> list[CountRow]:
-    """The counts of `standings.json` or of the manifest, a row a kind."""
+def count_table(counts: Mapping[str, Json]) -> tuple[list[str], list[CountRow]]:
+    """The states, and the counts of `standings.json` or of the manifest, a row a kind."""
     known = [kind for kind in KINDS if kind in counts]
     extra = sorted(kind for kind in counts if kind not in KINDS)
-    return [_count_row(kind, counts[kind]) for kind in known + extra if counts[kind]]
+    found = {state for row in counts.values() for state in row or {}}
+    states = [*STATES, *sorted(found - {"planned", *STATES})]
+    return states, [
+        _count_row(kind, counts[kind], states) for kind in known + extra if counts[kind]
+    ]
 
 
-def _count_row(kind: str, row: Mapping[str, Json]) -> CountRow:
-    there = [row.get(state) for state in STATES]
+def _count_row(kind: str, row: Mapping[str, Json], states: Sequence[str]) -> CountRow:
+    there = [row.get(state) for state in states]
     planned = row.get("planned")
     missing = 0 if planned is None else max(planned - sum(n or 0 for n in there), 0)
     return CountRow(

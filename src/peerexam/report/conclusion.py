@@ -133,16 +133,25 @@ def _likelihood_note(standings: Standings) -> list[str]:
 
 def _unfit_note(standings: Standings) -> list[str]:
     unfit = [judge["agent"] for judge in standings.get("judges", []) if not judge.get("fit", True)]
-    counted_names = (standings.get("voting") or {}).get("judges_counted", [])
+    voting = standings.get("voting") or {}
+    voters = unfit if voting.get("quorum_met") is False else voting.get("judges_counted", [])
     notes = []
     for names, fate in (
-        ([name for name in unfit if name not in counted_names], "lost the vote"),
-        ([name for name in unfit if name in counted_names], "counted all the same"),
+        ([name for name in unfit if name not in voters], "lost the vote"),
+        ([name for name in unfit if name in voters], "counted all the same"),
     ):
         if names:
             verb = "is" if len(names) == 1 else "are"
             notes.append(f"{listed(names)} {verb} unfit to judge, and {fate}.")
     return notes
+
+
+def _coordinator_notes(standings: Standings) -> list[str]:
+    voting = standings.get("voting") or {}
+    notes = [voting["note"]] if voting.get("note") else []
+    return notes + [
+        f"{row['agent']} has no place: {row['why']}." for row in voting.get("unplaced") or []
+    ]
 
 
 def _few_judges_note(standings: Standings) -> list[str]:
@@ -172,6 +181,7 @@ def _variants_note(standings: Standings) -> list[str]:
 def cautions(standings: Standings) -> list[str]:
     """What a reader must know before leaning on the standings, a paragraph each."""
     return [
+        *_coordinator_notes(standings),
         *_few_judges_note(standings),
         *_unfit_note(standings),
         *_likelihood_note(standings),

@@ -75,6 +75,7 @@ def _run_facts(
     manifest: Mapping[str, Json], standings: Mapping[str, Json], questions: Browsable
 ) -> dict[str, Any]:
     status = {**standings, **{k: v for k, v in manifest.items() if v is not None}}
+    states, counts = basis_view.count_table(standings.get("counts") or manifest.get("counts") or {})
     return {
         "exam": status.get("exam") or "exam",
         "protocol": str(status.get("protocol") or "exam").replace("_", " "),
@@ -85,8 +86,8 @@ def _run_facts(
         "versions": manifest.get("versions") or {},
         "run_notes": list(manifest.get("notes") or ()),
         "agents": basis_view.agent_rows(manifest),
-        "states": basis_view.STATES,
-        "counts": basis_view.count_rows(standings.get("counts") or manifest.get("counts") or {}),
+        "states": states,
+        "counts": counts,
         "total_questions": questions.total,
         "shown_questions": questions.shown,
         "tally": questions.tally,

@@ -128,6 +128,7 @@ def win_matrices(standings: Standings) -> tuple[list[Matrix], list[Matrix]]:
     """The pooled matrices, and those of every judge."""
     tables = standings.get("win_rates") or {}
     agents = tables.get("agents") or []
+    best_first = _best_first(standings, agents)
     pooled = [
         win_matrix("Side by side before a judge", agents, tables, "direct"),
         win_matrix("Implied by the judges' rankings", agents, tables, "implied"),
@@ -138,9 +139,21 @@ def win_matrices(standings: Standings) -> tuple[list[Matrix], list[Matrix]]:
         for kind, label in (("direct", "side by side"), ("implied", "implied by its rankings"))
     ]
     return (
-        [matrix for matrix in pooled if not matrix.is_empty],
-        [matrix for matrix in singles if not matrix.is_empty],
+        [_reordered(matrix, best_first) for matrix in pooled if not matrix.is_empty],
+        [_reordered(matrix, best_first) for matrix in singles if not matrix.is_empty],
     )
+
+
+def _best_first(standings: Standings, agents: Sequence[str]) -> list[int]:
+    """Places of the agents in the order of the standings, those without a place last."""
+    at = {row["agent"]: place for place, row in enumerate(standings.get("standings", []))}
+    return sorted(range(len(agents)), key=lambda item: at.get(agents[item], len(at)))
+
+
+def _reordered(matrix: Matrix, order: Sequence[int]) -> Matrix:
+    names = tuple(matrix.rows[item] for item in order)
+    cells = tuple(tuple(matrix.cells[row][column] for column in order) for row in order)
+    return Matrix(matrix.title, names, names, cells)
 
 
 def full_mark_rows(standings: Standings) -> tuple[list[str], list[FullMarkRow]]:

@@ -134,7 +134,7 @@
   function facts(question) {
     const parts = [question.path ? question.path.join(" › ") : question.domain];
     parts.push(question.author === undefined ? "the user's own" : "set by " + names[question.author]);
-    parts.push(question.group);
+    if (question.group !== "own") parts.push(question.group);
     if (question.level) parts.push(question.level);
     if (question.round > 1) parts.push(`round ${question.round}, after ${question.parent_id}`);
     if (question.asked !== undefined) parts.push("asked of " + names[question.asked] + " only");
