@@ -168,6 +168,14 @@ async def test_a_space_may_end_the_prompt_or_begin_the_continuation(base: LlamaA
     assert before.logprobs[0].token == " blue"
 
 
+async def test_a_character_of_several_tokens_can_be_scored(base: LlamaAgent) -> None:
+    # SmolLM2 spells the parrot by three tokens, each of which ends within the character.
+    completion = await base.complete(scored("I like it", " 🦜!"))
+    assert completion.logprobs is not None
+    assert len(completion.logprobs) >= 4
+    assert all(-100 < entry.logprob < 0 for entry in completion.logprobs)
+
+
 async def test_nothing_to_score_has_probability_one(agent: LlamaAgent) -> None:
     assert (await agent.complete(scored("Hello", ""))).logprob == 0.0
 

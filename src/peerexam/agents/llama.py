@@ -52,6 +52,9 @@ T = TypeVar("T")
 _FORCED = 10_000.0
 """Logit bias that leaves no choice: logits stay within a few hundred."""
 
+_MANY, _ALL = 4096, 1 << 20
+"""Alternatives to ask for; no vocabulary has more than the second."""
+
 _SECONDS_TO_TOKENIZE = 60.0
 
 
@@ -193,6 +196,28 @@ class LlamaEngine:
         self._server = None
 
     def _score_one(self, tokens: list[int], following: int, slot: int) -> TokenLogprob:
+        entry = self._forced(tokens, following, slot, alternatives=1)
+        if entry is None:
+            return self._score_hidden(tokens, following, slot)
+        if entry["id"] != following:
+            raise PermanentError(f"token {following} could not be forced; {entry['id']} came")
+        return TokenLogprob(entry["token"], float(entry["logprob"]))
+
+    def _score_hidden(self, tokens: list[int], following: int, slot: int) -> TokenLogprob:
+        """Score a token that ends within a character, which the server does not report on.
+
+        Another token is forced in its place, and this one looked up among the alternatives.
+        """
+        (plain, *_) = self.tokenize("a", start=False, control=False)
+        for alternatives in (_MANY, _ALL):
+            forced = self._forced(tokens, plain, slot, alternatives)
+            for entry in forced["top_logprobs"] if forced else ():
+                if entry["id"] == following:
+                    return TokenLogprob(entry["token"], float(entry["logprob"]))
+        raise PermanentError(f"the engine gives no log-probability of token {following}")
+
+    def _forced(self, tokens: list[int], following: int, slot: int, alternatives: int) -> Any:
+        """What the server reports on a token that it was left no choice but to draw, or None."""
         reply = self._server.handle_completions(
             {
                 "prompt": tokens,
@@ -200,17 +225,15 @@ class LlamaEngine:
                 "temperature": 0.0,
                 "samplers": ["top_k"],
                 "top_k": 1,
-                "logprobs": 1,
+                "logprobs": alternatives,
                 "logit_bias": [[following, _FORCED]],
                 "id_slot": slot,
                 "cache_prompt": True,
             }
         )
         raise_error(reply)
-        entry = reply["choices"][0]["logprobs"]["content"][0]
-        if entry["id"] != following:
-            raise PermanentError(f"token {following} could not be forced; {entry['id']} came")
-        return TokenLogprob(entry["token"], float(entry["logprob"]))
+        reported = reply["choices"][0]["logprobs"]
+        return reported["content"][0] if reported and reported["content"] else None
 
     def _post(self, path: str, body: Mapping[str, Json]) -> Any:
         headers = {"Content-Type": "application/json", "Authorization": f"Bearer {self._key}"}
