@@ -267,8 +267,8 @@ def start_server(
         SetupError: The file cannot be loaded, or the port not be had.
     """
     try:
-        # Read once, when OpenMP is loaded: threads that wait must not spin, or two of them beside any
-        # other busy process bring generation down to a tenth and less.
+        # OpenMP reads it once, when it is loaded: threads that wait must not spin, or two of them
+        # beside any other busy process bring generation down to a tenth and less.
         os.environ.setdefault("OMP_WAIT_POLICY", "passive")
         import xllamacpp
     except ImportError as error:
