@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from peerexam.agents.base import Wrapper
@@ -85,6 +87,20 @@ async def test_watched_agents_count_failures_and_pass_them_on() -> None:
         await agent.complete(REQUEST)
     now = progress.snapshot()
     assert (now.done, now.failed, now.in_flight) == (1, 1, 0)
+
+
+async def test_a_call_given_up_is_no_failure() -> None:
+    async def forever(_: Request) -> str:
+        await asyncio.sleep(60)
+        return "late"
+
+    progress = Progress()
+    agent = Watched(ScriptedAgent(forever, "a"), progress)
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.01):
+            await agent.complete(REQUEST)
+    now = progress.snapshot()
+    assert (now.done, now.failed, now.in_flight) == (0, 0, 0)
 
 
 async def test_replayed_calls_are_told_from_paid_ones() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Protocol
 
 from peerexam.agents.base import Agent, Wrapper
@@ -16,6 +17,9 @@ class Watcher(Protocol):
 
     def finished(self, ticket: int, completion: Completion | None) -> None:
         """A call ended, with a completion or (None) without one."""
+
+    def abandoned(self, ticket: int) -> None:
+        """A call was given up from outside, as when the run is stopped."""
 
 
 class Watched(Wrapper):
@@ -35,9 +39,13 @@ class Watched(Wrapper):
     async def complete(self, request: Request) -> Completion:
         """Ask the inner agent, and tell the watcher whatever comes of it."""
         ticket = self._watcher.started(self.name)
-        completion: Completion | None = None
         try:
             completion = await self.inner.complete(request)
-            return completion
-        finally:
-            self._watcher.finished(ticket, completion)
+        except asyncio.CancelledError:
+            self._watcher.abandoned(ticket)
+            raise
+        except BaseException:
+            self._watcher.finished(ticket, None)
+            raise
+        self._watcher.finished(ticket, completion)
+        return completion

@@ -85,11 +85,16 @@ class Lane:
         else:
             self.cost += completion.cost
 
+    def abandoned(self, ticket: int) -> None:
+        """Forget a call that was given up; it neither ended nor failed."""
+        self.under_way.pop(ticket, None)
+
     def oldest(self) -> tuple[str | None, float]:
         """Agent and age in seconds of the call that has been under way longest."""
         if not self.under_way:
             return None, 0.0
-        agent, since = next(iter(self.under_way.values()))  # a dict keeps the order of starting
+        # A dict keeps the order of starting; the copy is for a display in another thread.
+        agent, since = next(iter(list(self.under_way.values())), (None, self.clock()))
         return agent, self.clock() - since
 
     def rate(self) -> float | None:
@@ -135,6 +140,10 @@ class Progress:
     def finished(self, ticket: int, completion: Completion | None) -> None:
         """A call ended."""
         self.asked.finished(ticket, completion)
+
+    def abandoned(self, ticket: int) -> None:
+        """A call was given up."""
+        self.asked.abandoned(ticket)
 
     def snapshot(self) -> Snapshot:
         """Where the run stands now."""
