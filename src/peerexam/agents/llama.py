@@ -28,7 +28,6 @@ import os
 import secrets
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
@@ -37,6 +36,7 @@ from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from peerexam.agents.llama_slots import Slots
+from peerexam.agents.llama_turns import Kind, Turns
 from peerexam.calls import Json, TokenLogprob
 from peerexam.errors import (
     ContextTooLongError,
@@ -104,14 +104,13 @@ class LlamaEngine:
         self._server: Any = start_server(settings, api_key=self._key)
         self._host = urlsplit(self._server.listening_address)
         self._slots = Slots(settings.slots)
-        self._workers = ThreadPoolExecutor(settings.slots, thread_name_prefix="llama")
+        self._turns = Turns(settings.slots)
 
-    async def run(self, job: Callable[[threading.Event], T]) -> T:
+    async def run(self, kind: Kind, job: Callable[[threading.Event], T]) -> T:
         """Do a job on a worker. Where the awaiting task is cancelled, the job's event is set."""
         cancelled = threading.Event()
-        loop = asyncio.get_running_loop()
         try:
-            return await loop.run_in_executor(self._workers, partial(job, cancelled))
+            return await asyncio.wrap_future(self._turns.submit(kind, partial(job, cancelled)))
         except asyncio.CancelledError:
             cancelled.set()
             raise
@@ -192,7 +191,7 @@ class LlamaEngine:
 
     def close(self) -> None:
         """Let running jobs finish, drop the others, and free the weights."""
-        self._workers.shutdown(wait=True, cancel_futures=True)
+        self._turns.close()
         self._server = None
 
     def _score_one(self, tokens: list[int], following: int, slot: int) -> TokenLogprob:

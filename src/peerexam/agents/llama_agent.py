@@ -128,8 +128,9 @@ class LlamaAgent:
             PermanentError: The chat template refuses the conversation.
         """
         engine = await asyncio.to_thread(self._open)
-        job = self._answer if request.continuation is None else self._score
-        return await engine.run(partial(job, engine, request))
+        if request.continuation is None:
+            return await engine.run("generate", partial(self._answer, engine, request))
+        return await engine.run("score", partial(self._score, engine, request))
 
     async def close(self) -> None:
         """Let go of the weights; the last agent that has them frees them."""
