@@ -147,3 +147,16 @@ def test_without_marks_from_the_examiner_a_strict_majority_decides() -> None:
     marks += [Mark("q", "y", j, overall=o) for j, o in (("j1", 5), ("j2", 4))]
     assert correct_examinees(marks, "nobody", 5) == {"x"}
     assert correct_examinees([*marks, Mark("q", "y", "ex", overall=5)], "ex", 5) == {"y"}
+
+
+async def test_a_judge_with_a_share_judges_that_part_of_the_questions() -> None:
+    rules = Rules(shares={"a": 0.25})
+    judged = 0
+    for number in range(200):
+        question = replace(QUESTION, id=f"q{number}")
+        block = await examine(question, four(), rules)
+        judges = {verdict.judge for verdict in block.verdicts}
+        assert judges in ({"b", "c", "d"}, {"a", "b", "c", "d"})
+        judged += "a" in judges
+    # Binomial(200, ¼): mean 50, standard deviation 6.1; five of them either way.
+    assert 20 <= judged <= 80

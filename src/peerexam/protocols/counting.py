@@ -7,7 +7,7 @@ expected figure takes half of the answers of every round. Tokens are taken at fo
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from peerexam.agents.spec import parse_model
@@ -196,6 +196,17 @@ class Counting:
         return _work(agent, "examinee", "answers", calls, shown, _answer_of(agent, self._config))
 
     def _judging(self, agent: AgentConfig) -> Iterator[Work]:
+        share = agent.judge.share
+        drawn = exactly(1) if share == 1 else Span(0, share, 1)
+        for work in self._judging_all(agent):
+            yield replace(
+                work,
+                calls=work.calls * drawn,
+                prompt_tokens=work.prompt_tokens * drawn,
+                completion_tokens=work.completion_tokens * drawn,
+            )
+
+    def _judging_all(self, agent: AgentConfig) -> Iterator[Work]:
         judging = self._config.judging
         questions, others = self._judged_questions(agent), len(self._others(agent))
         marks = self._answers_to_mark(agent) if judging.marks else Span()

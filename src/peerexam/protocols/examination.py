@@ -45,6 +45,7 @@ class Rules:
         full_mark: The overall score that counts as correct.
         chief: Who marks and follows up questions whose author is no examiner here.
         own: Judge to the examinees whose answers count as its own, beside itself.
+        shares: Judge to the part of the questions that it judges, where that is not all.
     """
 
     seed: int = 0
@@ -58,6 +59,12 @@ class Rules:
     full_mark: int = 5
     chief: str | None = None
     own: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    shares: Mapping[str, float] = field(default_factory=dict)
+
+    def judges(self, judge: str, question: Question) -> bool:
+        """Whether a question is in a judge's share; each is drawn by itself."""
+        share = self.shares.get(judge, 1.0)
+        return share >= 1 or rng_for(self.seed, "share", question.id, judge).random() < share
 
     def is_own(self, judge: str, examinee: str) -> bool:
         """Whether a judge may not mark or rank this examinee."""
@@ -126,7 +133,7 @@ def _panel(question: Question, cast: Cast, rules: Rules) -> list[Judge]:
     if rules.panel == "author":
         author = _examiner_of(question, rules)
         return [judge for name, judge in cast.judges.items() if name == author]
-    return list(cast.judges.values())
+    return [judge for name, judge in cast.judges.items() if rules.judges(name, question)]
 
 
 def _examiner_of(question: Question, rules: Rules) -> str | None:

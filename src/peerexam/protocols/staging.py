@@ -131,6 +131,7 @@ def rules_of(config: ExamConfig, rubric: Rubric) -> Rules:
         full_mark=rubric.full_mark,
         chief=chief,
         own=own_answers(config),
+        shares={a.name: a.judge.share for a in config.agents_in("judge") if a.judge.share < 1},
     )
 
 
