@@ -12,6 +12,7 @@ from peerexam.calls import Completion, Request
 from peerexam.errors import BadKeyError, SetupError
 from peerexam.protocols.config import AgentConfig, ExamConfig
 from peerexam.protocols.finishing import tally_folder
+from peerexam.protocols.loading import dump_config
 from peerexam.protocols.rerunning import add, rejudge
 from peerexam.protocols.runner import run, run_exam
 from peerexam.runfolder import RunFolder
@@ -283,3 +284,54 @@ async def test_unusable_answers_are_counted_and_never_judged(tmp_path: Path) -> 
     lost = {a.question_id for a in RunFolder(tmp_path).answers() if a.state == "filtered"}
     judged = {v.question_id for v in RunFolder(tmp_path).verdicts() if "c" in (v.first, v.second)}
     assert not lost & judged
+
+
+async def test_two_runs_in_one_folder_at_once_are_refused(tmp_path: Path) -> None:
+    other: list[BaseException] = []
+
+    async def meanwhile(request: Request) -> str:
+        if not other:
+            other.append(ConnectionError())  # once is enough
+            try:
+                await run_exam(spoken(), tmp_path, agents=speakers())
+            except SetupError as error:
+                other[0] = error
+        return speaker("a", 3)(request)
+
+    agents = {**speakers(), "a": ScriptedAgent(meanwhile, name="a")}
+    outcome = await run_exam(spoken(), tmp_path, agents=agents)
+    assert outcome.status == "complete"
+    assert "another run is at work" in str(other[0])
+    # The folder is free again.
+    assert (await run_exam(spoken(), tmp_path, agents=speakers())).status == "complete"
+
+
+async def test_an_unfinished_run_of_another_exam_is_left_alone(tmp_path: Path) -> None:
+    await run_exam(simulated(), tmp_path)
+    (tmp_path / "manifest.json").unlink()  # as a kill leaves it
+    before = contents(tmp_path, "answers.jsonl", "exam.yaml")
+    with pytest.raises(SetupError, match="holds another exam, 'sim'"):
+        await run_exam(spoken(), tmp_path, agents=speakers())
+    assert contents(tmp_path, "answers.jsonl", "exam.yaml") == before
+
+
+async def test_a_config_of_the_users_own_is_never_replaced(tmp_path: Path) -> None:
+    mine = tmp_path / "exam.yaml"
+    mine.write_text("# what I know of these agents\n" + dump_config(simulated()))
+    with pytest.raises(SetupError, match="not written by a run"):
+        await run_exam(simulated(), tmp_path)
+    assert mine.read_text().startswith("# what I know")
+
+
+@pytest.mark.parametrize("other", [simulated, spoken])
+async def test_new_judgements_never_replace_a_run(
+    tmp_path: Path, other: Callable[[], ExamConfig]
+) -> None:
+    await run_exam(spoken(), tmp_path / "old", agents=speakers())
+    victim = tmp_path / "victim"
+    await run_exam(other(), victim, agents=speakers() if other is spoken else None)
+    before = contents(victim, *ALL_FILES)
+    judge = AgentConfig(name="z", model="sim/z")
+    with pytest.raises(SetupError, match="choose another folder"):
+        await rejudge(tmp_path / "old", [judge], victim)
+    assert contents(victim, *ALL_FILES) == before

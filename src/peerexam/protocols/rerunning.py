@@ -16,6 +16,7 @@ from peerexam.agents.base import Agent
 from peerexam.calls import Json
 from peerexam.errors import SetupError
 from peerexam.protocols.archive import Archive, read_archive
+from peerexam.protocols.claiming import claimed
 from peerexam.protocols.concurrency import together
 from peerexam.protocols.config import AgentConfig, ExamConfig, Questions
 from peerexam.protocols.examination import Block, Cast, Rules, judge_answers
@@ -60,21 +61,31 @@ async def rejudge(
         raise SetupError("the new judgements need a folder of their own: choose another --out")
     config = _with_judges(_config_of(source), judges)
     archive = read_archive(source)
-    target.create()
-    target.write_config(dump_config(config))
-    names = [judge.name for judge in judges]
-    async with stage(
-        config, target, db=db, agents=agents, progress=progress, playing=names
-    ) as scene:
-        rules = replace(scene.rules, rounds=0)
+    held = source.read_manifest()
+    note = f"answers are those of the run '{held.get('exam')}'"
+    with claimed(target.path, config):
+        _check_judged_again(target, note)
+        target.write_config(dump_config(config))
+        names = [judge.name for judge in judges]
+        async with stage(
+            config, target, db=db, agents=agents, progress=progress, playing=names
+        ) as scene:
+            rules = replace(scene.rules, rounds=0)
 
-        def examine(question: Question) -> Awaitable[Block]:
-            return _judge_again(question, archive, scene.cast, rules)
+            def examine(question: Question) -> Awaitable[Block]:
+                return _judge_again(question, archive, scene.cast, rules)
 
-        tally = await examine_all(archive.roots, examine, target, scene.admission, scene.window)
-        held = source.read_manifest()
-        questions = _sealed(archive, held, f"answers are those of the run '{held.get('exam')}'")
-        return finish(config, target, _prints(held, scene.fingerprints), questions, tally)
+            tally = await examine_all(archive.roots, examine, target, scene.admission, scene.window)
+            questions = _sealed(archive, held, note)
+            return finish(config, target, _prints(held, scene.fingerprints), questions, tally)
+
+
+def _check_judged_again(target: RunFolder, note: str) -> None:
+    if target.manifest_path.exists() and note not in target.read_manifest().get("notes", ()):
+        raise SetupError(
+            f"{target.path} holds a run of its own, and new judgements would replace it: choose "
+            "another folder with --out"
+        )
 
 
 async def add(
@@ -109,6 +120,19 @@ async def add(
         update={"roles": tuple(role for role in agent.roles if role != "examiner")}
     )
     config = before.model_copy(update={"agents": (*before.agents, joining)})
+    with claimed(source.path, config):
+        return await _add(source, config, agent.name, db=db, agents=agents, progress=progress)
+
+
+async def _add(
+    source: RunFolder,
+    config: ExamConfig,
+    name: str,
+    *,
+    db: str | None,
+    agents: Mapping[str, Agent] | None,
+    progress: Progress | None,
+) -> Outcome:
     archive = read_archive(source)
     held = source.read_manifest()
     workshop = RunFolder(source.path / ".adding")
@@ -117,10 +141,10 @@ async def add(
     async with stage(config, workshop, db=where, agents=agents, progress=progress) as scene:
 
         def examine(question: Question) -> Awaitable[Block]:
-            return join(joining.name, archive.block(question), scene.cast, scene.rules)
+            return join(name, archive.block(question), scene.cast, scene.rules)
 
         tally = await examine_all(archive.roots, examine, workshop, scene.admission, scene.window)
-        questions = _sealed(archive, held, f"{joining.name} joined after the exam")
+        questions = _sealed(archive, held, f"{name} joined after the exam")
         if tally.stopped is not None:
             raise SetupError(
                 f"{tally.stopped}: {source.path} is left as it was; the same command with a "

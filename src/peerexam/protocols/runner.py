@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from peerexam.agents.base import Agent
-from peerexam.errors import ConfigError, PeerexamError, SetupError
+from peerexam.errors import ConfigError, PeerexamError
+from peerexam.protocols.claiming import claimed
 from peerexam.protocols.config import ExamConfig
 from peerexam.protocols.examination import examine
 from peerexam.protocols.finishing import finish
@@ -53,22 +54,28 @@ async def run_exam(
         SetupError: Something is wrong that no model need be asked to know.
         BudgetReachedError: The budget ended the run before a question was set.
     """
-    folder = _claim(Path(out), config)
-    async with stage(config, folder, db=db, agents=agents, progress=progress) as scene:
-        _note(progress, "setting questions")
-        questions = await _questions(config, scene)
-        if not questions.questions:
-            raise PeerexamError("no examiner set a single question:\n" + "\n".join(questions.notes))
-        _note(progress, "examining")
+    with claimed(Path(out), config) as folder:
+        folder.write_config(dump_config(config))
+        async with stage(config, folder, db=db, agents=agents, progress=progress) as scene:
+            return await _hold(config, folder, scene, progress)
 
-        tally = await examine_all(
-            questions.questions,
-            lambda question: examine(question, scene.cast, scene.rules),
-            folder,
-            scene.admission,
-            scene.window,
-        )
-        return finish(config, folder, scene.fingerprints, questions, tally)
+
+async def _hold(
+    config: ExamConfig, folder: RunFolder, scene: Stage, progress: Progress | None
+) -> Outcome:
+    _note(progress, "setting questions")
+    questions = await _questions(config, scene)
+    if not questions.questions:
+        raise PeerexamError("no examiner set a single question:\n" + "\n".join(questions.notes))
+    _note(progress, "examining")
+    tally = await examine_all(
+        questions.questions,
+        lambda question: examine(question, scene.cast, scene.rules),
+        folder,
+        scene.admission,
+        scene.window,
+    )
+    return finish(config, folder, scene.fingerprints, questions, tally)
 
 
 def run(
@@ -130,19 +137,6 @@ async def _questions(config: ExamConfig, scene: Stage) -> QuestionSet:
     return await set_questions(
         examiners, domains, config.questions.per_domain, config.questions.style
     )
-
-
-def _claim(path: Path, config: ExamConfig) -> RunFolder:
-    folder = RunFolder(path)
-    if folder.manifest_path.exists():
-        held = folder.read_manifest()
-        if held.get("exam") != config.name:
-            raise SetupError(
-                f"{path} holds another exam, '{held.get('exam')}': choose another folder with --out"
-            )
-    folder.create()
-    folder.write_config(dump_config(config))
-    return folder
 
 
 def _note(progress: Progress | None, text: str) -> None:

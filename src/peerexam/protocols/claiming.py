@@ -1,0 +1,88 @@
+"""Taking a folder for one run: never another exam's, and never while another run is at work in it.
+
+Two runs that write one file of records would each cut off what the other has written.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import yaml
+from pydantic import ValidationError
+
+from peerexam.errors import SetupError
+from peerexam.protocols.config import ExamConfig
+from peerexam.protocols.loading import dump_config
+from peerexam.runfolder import RunFolder
+
+_ELSEWHERE = "choose another folder with --out"
+
+
+@contextmanager
+def claimed(path: Path, config: ExamConfig) -> Iterator[RunFolder]:
+    """Hold a folder for a run of an exam; made where it is missing.
+
+    Raises:
+        SetupError: It holds another exam, or a file of the user's own that the run would replace,
+            or another run is at work in it.
+    """
+    folder = RunFolder(path)
+    folder.create()
+    with _alone(path):
+        _check(folder, config)
+        yield folder
+
+
+@contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """Lock the folder itself, which leaves no file behind and ends with the process."""
+    if sys.platform == "win32":
+        yield  # a folder cannot be locked there
+        return
+    import fcntl
+
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise SetupError(
+                f"another run is at work in {path}: wait for its end, or {_ELSEWHERE}"
+            ) from None
+        except OSError:
+            pass  # a file system without locks
+        yield
+    finally:
+        os.close(handle)
+
+
+def _check(folder: RunFolder, config: ExamConfig) -> None:
+    if folder.manifest_path.exists():
+        held = folder.read_manifest().get("exam")
+    elif folder.config_path.exists():
+        held = _name_in(folder.config_path)
+        if held is None:
+            raise SetupError(
+                f"{folder.config_path} was not written by a run, and a run would replace it: "
+                f"{_ELSEWHERE}"
+            )
+        if not folder.records_path("questions").exists():
+            return  # that run ended before it had a question
+    else:
+        return
+    if held != config.name:
+        raise SetupError(f"{folder.path} holds another exam, '{held}': {_ELSEWHERE}")
+
+
+def _name_in(path: Path) -> str | None:
+    """The exam's name in a resolved config that a run wrote; None for any other file."""
+    try:
+        text = path.read_text(encoding="utf-8")
+        config = ExamConfig.model_validate(yaml.safe_load(text))
+    except (ValueError, ValidationError, yaml.YAMLError):
+        return None
+    return config.name if dump_config(config) == text else None
