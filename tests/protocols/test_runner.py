@@ -335,3 +335,18 @@ async def test_new_judgements_never_replace_a_run(
     with pytest.raises(SetupError, match="choose another folder"):
         await rejudge(tmp_path / "old", [judge], victim)
     assert contents(victim, *ALL_FILES) == before
+
+
+async def test_a_budget_that_ends_while_questions_are_set_leaves_a_partial_run(
+    tmp_path: Path,
+) -> None:
+    small = speakers()
+    outcome = await run_exam(spoken(limits={"budget": {"calls": 2}}), tmp_path, agents=small)
+    assert outcome.status == "partial"
+    assert "budget" in (outcome.reason or "")
+    manifest = RunFolder(tmp_path).read_manifest()
+    assert manifest["status"] == "partial"
+    assert manifest["counts"]["questions"] == {"planned": 18, "ok": 0}
+    assert tally_folder(tmp_path) == RunFolder(tmp_path).read_standings()
+    more = speakers()
+    assert (await run_exam(spoken(), tmp_path, agents=more)).status == "complete"

@@ -122,7 +122,8 @@ def _status(questions: QuestionSet, tally: Tally) -> tuple[Status, str | None]:
     reasons = []
     if tally.stopped is not None:
         whole = len(questions.questions)
-        reasons.append(f"{tally.stopped}; {tally.examined} of {whole} questions are whole")
+        so_far = f"{tally.examined} of {whole} questions are whole"
+        reasons.append(f"{tally.stopped}; {so_far if whole else 'no question is set yet'}")
     failed = {who: times for who, times in tally.failures.items() if times}
     if failed:
         by_whom = ", ".join(f"{who} ({times})" for who, times in sorted(failed.items()))

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from peerexam.agents.base import Agent
-from peerexam.errors import ConfigError, PeerexamError
+from peerexam.errors import BudgetReachedError, ConfigError, PeerexamError
 from peerexam.protocols.claiming import claimed
 from peerexam.protocols.config import ExamConfig
 from peerexam.protocols.examination import examine
@@ -52,7 +52,7 @@ async def run_exam(
 
     Raises:
         SetupError: Something is wrong that no model need be asked to know.
-        BudgetReachedError: The budget ended the run before a question was set.
+        PeerexamError: No examiner set a single question.
     """
     with claimed(Path(out), config) as folder:
         folder.write_config(dump_config(config))
@@ -64,7 +64,10 @@ async def _hold(
     config: ExamConfig, folder: RunFolder, scene: Stage, progress: Progress | None
 ) -> Outcome:
     _note(progress, "setting questions")
-    questions = await _questions(config, scene)
+    try:
+        questions = await _questions(config, scene)
+    except BudgetReachedError as reached:
+        return await _before_any_question(config, folder, scene, reached)
     if not questions.questions:
         raise PeerexamError("no examiner set a single question:\n" + "\n".join(questions.notes))
     _note(progress, "examining")
@@ -76,6 +79,20 @@ async def _hold(
         scene.window,
     )
     return finish(config, folder, scene.fingerprints, questions, tally)
+
+
+async def _before_any_question(
+    config: ExamConfig, folder: RunFolder, scene: Stage, reached: BudgetReachedError
+) -> Outcome:
+    """A run whose budget did not last until the questions were set; the ledger keeps its calls."""
+    planned = len(config.agents_in("examiner")) * len(config.questions.domains)
+    none = QuestionSet((), planned * config.questions.per_domain)
+    # Going over the records with none of our own clears those of a config that has changed.
+    tally = await examine_all(
+        (), lambda question: examine(question, scene.cast, scene.rules), folder, scene.admission, 1
+    )
+    tally.stopped = str(reached)
+    return finish(config, folder, scene.fingerprints, none, tally)
 
 
 def run(
