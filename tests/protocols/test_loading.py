@@ -209,6 +209,27 @@ def test_what_needs_no_model_to_be_known_wrong_is_found_at_once(
     assert said in "\n".join(refusal(write(tmp_path, TWO.replace(*change))))
 
 
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("name: x\n" + TWO.replace("name: b", "name: a"), 4),
+        ("name: x\n" + TWO + "examiner: c\n", 6),
+        ("name: x\n" + TWO + "protocol: exam\n", 6),
+        ("name: x\n" + TWO.replace("{domains: [geography]}", "{per_domain: 2}"), 5),
+    ],
+)
+def test_settings_that_do_not_fit_together_name_the_line_to_change(
+    tmp_path: Path, text: str, line: int
+) -> None:
+    path = write(tmp_path, text)
+    assert refusal(path)[0].startswith(f"{path}:{line}: ")
+
+
+def test_a_flag_that_does_not_fit_the_file_is_named(tmp_path: Path) -> None:
+    problem = refusal(write(tmp_path, TWO), "examiner=c")[0]
+    assert problem == "--set examiner: examiner 'c' is not among the agents: a, b"
+
+
 def test_twins_are_refused_unless_an_option_or_their_roles_differ(tmp_path: Path) -> None:
     twins = TWO.replace("sim/a", "openai/m").replace("sim/b", "openai/m")
     problem = refusal(write(tmp_path, twins))[0]

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
 
 Positive = Annotated[int, Field(ge=1)]
 Fraction = Annotated[float, Field(ge=0, le=1)]
@@ -156,6 +157,11 @@ class Limits(_Strict):
     budget: Budget = Budget()
 
 
+def _misfit(place: tuple[str | int, ...], text: str) -> PydanticCustomError:
+    """What is wrong between settings, and where it stands below the model that finds it."""
+    return PydanticCustomError("misfit", "{text}", {"text": text, "place": place})
+
+
 class ExamConfig(_Strict):
     """The whole of EXAM.yaml."""
 
@@ -176,20 +182,26 @@ class ExamConfig(_Strict):
     @model_validator(mode="after")
     def _agents_fit_together(self) -> ExamConfig:
         names = [agent.name for agent in self.agents]
-        twice = sorted({name for name in names if names.count(name) > 1})
-        if twice:
-            raise ValueError(
-                f"two agents are called '{twice[0]}': an agent's name is its identity, rename one"
+        twice = next((at for at, name in enumerate(names) if name in names[:at]), None)
+        if twice is not None:
+            raise _misfit(
+                ("agents", twice, "name"),
+                f"two agents are called '{names[twice]}': an agent's name is its identity, rename "
+                "one",
             )
         if self.protocol == "exam" and self.examiner is None:
-            raise ValueError("protocol exam needs examiner: the name of the one central examiner")
+            raise _misfit(
+                ("protocol",), "protocol exam needs examiner: the name of the one central examiner"
+            )
         if self.examiner is not None and self.examiner not in names:
-            raise ValueError(
-                f"examiner '{self.examiner}' is not among the agents: {', '.join(names)}"
+            raise _misfit(
+                ("examiner",),
+                f"examiner '{self.examiner}' is not among the agents: {', '.join(names)}",
             )
         if not self.questions.domains and self.questions.file is None:
-            raise ValueError(
-                "questions need domains (a list of names), or file (your own questions)"
+            raise _misfit(
+                ("questions",),
+                "questions need domains (a list of names), or file (your own questions)",
             )
         return self
 

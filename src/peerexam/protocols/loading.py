@@ -87,7 +87,8 @@ def load_agents(path: Path | str) -> tuple[AgentConfig, ...]:
 
 def _problems(error: ValidationError, model: type[BaseModel]) -> Iterator[Problem]:
     found = error.errors(include_url=False)
-    places = [tuple(one["loc"]) for one in found]
+    # What is wrong between settings is found by the model around them, which names the place.
+    places = [(*one["loc"], *one.get("ctx", {}).get("place", ())) for one in found]
     for one, place in zip(found, places, strict=True):
         # A list whose entries are all wrong is reported by pydantic as too short as well.
         inner = any(len(other) > len(place) and other[: len(place)] == place for other in places)

@@ -51,7 +51,7 @@ def describe(error: Mapping[str, Any], model: type[BaseModel]) -> str:
         return f"unknown key '{name}'; {suggest(str(place[-1]), known_keys(model, place[:-1]))}"
     if kind == "missing":
         return f"'{name}' is missing; add it"
-    if kind == "value_error":
+    if kind in ("value_error", "misfit"):
         return str(error["msg"]).removeprefix("Value error, ")
     if kind in _WANTED:
         return f"'{name}' must be {_WANTED[kind]}; it is {_show(given)}"
