@@ -69,6 +69,7 @@ def test_init_overwrites_nothing(folder: Path, capsys: pytest.CaptureFixture[str
     assert "not overwritten" in capsys.readouterr().err
     assert main(["init", "sub/other.yaml"]) == 0
     assert "peerexam run other.yaml" in (folder / "sub/other.yaml").read_text(encoding="utf-8")
+    assert said(capsys_after(capsys), ["init", "sub"]) == {"config": "sub/EXAM.yaml"}
 
 
 def test_run_leaves_standings_and_says_where(
@@ -132,6 +133,30 @@ def test_a_wrong_config_is_said_in_one_line_and_status_2(
     assert captured.err == "peerexam: EXAM.yaml:8: unknown key 'sed'; did you mean 'seed'?\n"
     assert main(["--debug", "validate", "EXAM.yaml"]) == 2
     assert "Traceback" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "init",
+        "run",
+        "plan",
+        "validate",
+        "report",
+        "export",
+        "rejudge",
+        "add",
+        "import",
+        "agents",
+        "selftest",
+        "weights",
+        "serve",
+        "schema",
+    ],
+)
+def test_every_command_can_print_json(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([command, "--help"]) == 0
+    assert "--json" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("arguments", [["rum"], [], ["run"], ["plan", "EXAM.yaml", "--seed", "x"]])
@@ -230,6 +255,7 @@ def test_the_schema_is_that_of_config_and_records(
     body = json.loads(capsys.readouterr().out)
     assert "agents" in body["config"]["properties"]
     assert "winner" in body["records"]["Verdict"]["properties"]
+    assert said(capsys, ["schema"]) == body
 
 
 def test_keys_come_from_dotenv_and_never_beat_the_environment(

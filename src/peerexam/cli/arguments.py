@@ -64,15 +64,12 @@ class _Version(argparse.Action):
         parser.exit()
 
 
-def _command(
-    commands: Commands, name: str, help: str, *, json: bool = True
-) -> argparse.ArgumentParser:
+def _command(commands: Commands, name: str, help: str) -> argparse.ArgumentParser:
     parser = commands.add_parser(name, help=help, description=help[0].upper() + help[1:] + ".")
     parser.add_argument(
         "--debug", action="store_true", default=argparse.SUPPRESS, help=argparse.SUPPRESS
     )
-    if json:
-        parser.add_argument("--json", action="store_true", help="print the result as JSON")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
     return parser
 
 
@@ -104,7 +101,7 @@ def _running_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def _exam_commands(commands: Commands) -> None:
-    init = _command(commands, "init", "write a commented EXAM.yaml to start from", json=False)
+    init = _command(commands, "init", "write a commented EXAM.yaml to start from")
     init.add_argument("path", nargs="?", default="EXAM.yaml", metavar="PATH")
     run = _command(commands, "run", "hold an exam, or go on with one")
     _config_flags(run)
@@ -155,10 +152,8 @@ def _machine_commands(commands: Commands) -> None:
     weights = _command(commands, "weights", "say what weights are, and fetch them on request")
     weights.add_argument("name", nargs="?", metavar="NAME", help="as in smollm2 (default: all)")
     weights.add_argument("--fetch", action="store_true", help="fetch them; the licence comes first")
-    serve = _command(
-        commands, "serve", "serve a local model as an OpenAI-compatible endpoint", json=False
-    )
+    serve = _command(commands, "serve", "serve a local model as an OpenAI-compatible endpoint")
     serve.add_argument("model", metavar="MODEL", help="as in local/smollm2")
     serve.add_argument("--port", type=int, default=0, help="0 takes a free one (the default)")
-    schema = _command(commands, "schema", "print the JSON Schema of config and records", json=False)
+    schema = _command(commands, "schema", "print the JSON Schema of config and records")
     schema.add_argument("what", nargs="?", choices=("all", "config", "records"), default="all")

@@ -37,6 +37,9 @@ def write_first(arguments: argparse.Namespace) -> int:
             file.write(text.replace("EXAM.yaml", path.name))
     except FileExistsError:
         raise SetupError(f"{path} is there already and is not overwritten; name another") from None
+    if arguments.json:
+        say_json({"config": str(path)})
+        return 0
     say(f"wrote {path}")
     note(f"next: peerexam plan {path}, then peerexam run {path}")
     return 0

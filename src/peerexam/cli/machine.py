@@ -92,7 +92,10 @@ def serve(arguments: argparse.Namespace) -> int:
     from peerexam.agents.serving import serve as served
 
     with served(arguments.model, port=arguments.port) as address:
-        say(f"{plain(arguments.model)} is served at {address}; Ctrl-C ends it")
+        if arguments.json:
+            say_json({"model": arguments.model, "base_url": address})
+        else:
+            say(f"{plain(arguments.model)} is served at {address}; Ctrl-C ends it")
         sys.stdout.flush()
         if os.name == "posix":
             import signal
