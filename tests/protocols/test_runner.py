@@ -350,3 +350,31 @@ async def test_a_budget_that_ends_while_questions_are_set_leaves_a_partial_run(
     assert tally_folder(tmp_path) == RunFolder(tmp_path).read_standings()
     more = speakers()
     assert (await run_exam(spoken(), tmp_path, agents=more)).status == "complete"
+
+
+@pytest.mark.parametrize("judging", [{"panel": "author"}, {}])
+async def test_a_newcomer_is_judged_by_the_panel_of_each_question(
+    tmp_path: Path, judging: dict[str, str]
+) -> None:
+    body = spoken(judging=judging).model_dump()
+    body["agents"][1]["judge"]["share"] = 0.5
+    await run_exam(ExamConfig.model_validate(body), tmp_path, agents=speakers())
+    folder = RunFolder(tmp_path)
+    panels = {(m.question_id, m.judge) for m in folder.marks()}
+    agents = {**speakers(), "d": ScriptedAgent(speaker("d", 1), name="d")}
+    config = AgentConfig(name="d", model="openai/d@http://127.0.0.1:9/v1", roles=("examinee",))
+    await add(tmp_path, config, agents=agents)
+    judged = {(m.question_id, m.judge) for m in folder.marks() if m.examinee == "d"}
+    assert judged == panels
+
+
+async def test_a_judge_that_joins_marks_the_answers_to_follow_ups_too(tmp_path: Path) -> None:
+    await run_exam(spoken(follow_ups={"rounds": 1}), tmp_path, agents=speakers())
+    agents = {**speakers(), "d": ScriptedAgent(speaker("d", 1), name="d")}
+    config = AgentConfig(name="d", model="openai/d@http://127.0.0.1:9/v1", roles=("judge",))
+    await add(tmp_path, config, agents=agents)
+    folder = RunFolder(tmp_path)
+    answers = {(a.question_id, a.examinee) for a in folder.answers()}
+    marked = {(m.question_id, m.examinee) for m in folder.marks() if m.judge == "d"}
+    assert len({q.id for q in folder.questions() if q.round == 2}) > 0
+    assert marked == answers

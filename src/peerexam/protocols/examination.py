@@ -109,7 +109,7 @@ async def judge_answers(
 ) -> Block:
     """Judge answers that are already there, then follow up."""
     usable = [answer for answer in answers if answer.state == "ok"]
-    judges = _panel(question, cast, rules)
+    judges = panel(question, cast, rules)
     marks, sheets = await both(
         together(_mark_all(judge, question, usable, rules) for judge in judges if rules.marks),
         together(
@@ -129,7 +129,8 @@ async def judge_answers(
     )
 
 
-def _panel(question: Question, cast: Cast, rules: Rules) -> list[Judge]:
+def panel(question: Question, cast: Cast, rules: Rules) -> list[Judge]:
+    """The judges of a question, in the order of the cast."""
     if rules.panel == "author":
         author = _examiner_of(question, rules)
         return [judge for name, judge in cast.judges.items() if name == author]

@@ -7,13 +7,14 @@ from dataclasses import replace
 
 from peerexam.examiners.base import Judge
 from peerexam.protocols.comparing import Comparison, compare
-from peerexam.protocols.concurrency import together
+from peerexam.protocols.concurrency import both, together
 from peerexam.protocols.examination import (
     Block,
     Cast,
     Rules,
     follow_up,
     judge_answers,
+    panel,
 )
 from peerexam.protocols.ranking import insert
 from peerexam.records import Answer, Question, Ranking, Verdict
@@ -35,11 +36,11 @@ async def join(name: str, block: Block, cast: Cast, rules: Rules) -> Block:
         answers.append(new)
     placed = await together(
         _place(judge, question, new, block, rules)
-        for judge in cast.judges.values()
+        for judge in panel(question, cast, rules)
         if judge.name != name and new is not None and new.state == "ok"
     )
-    own = await _as_judge(name, question, answers, cast, rules)
-    merged = _merged(replace(block, answers=answers), [*placed, own])
+    judged = await _also_judge(name, replace(block, answers=answers), cast, rules)
+    merged = _merged(judged, placed)
     if new is None or new.state != "ok":
         return merged
     new_marks = [mark for mark in merged.marks if mark.examinee == name]
@@ -49,6 +50,15 @@ async def join(name: str, block: Block, cast: Cast, rules: Rules) -> Block:
         follow_ups=[*merged.follow_ups, *(part for part in deeper if part is not None)],
         lost_follow_ups=sum(part is None for part in deeper),
     )
+
+
+async def _also_judge(name: str, block: Block, cast: Cast, rules: Rules) -> Block:
+    """The block and its follow-ups, with what the newcomer as a judge says of their answers."""
+    own, deeper = await both(
+        _as_judge(name, block.question, block.answers, cast, rules),
+        together(_also_judge(name, child, cast, rules) for child in block.follow_ups),
+    )
+    return _merged(replace(block, follow_ups=deeper), [own])
 
 
 async def _as_judge(
@@ -83,7 +93,7 @@ async def _place(
         groups = await insert(new.examinee, order, points)
         unranked = standing.unranked if standing else ()
         rankings = [_ranked(question, judge.name, groups, unranked, made, new.examinee)]
-    if rules.self_preference and judge.name in by_name:
+    if rules.self_preference and judge.name in by_name and not own:
         await points(judge.name, new.examinee)
     return Block(question, (), marks, list(_verdicts(made)), rankings)
 
