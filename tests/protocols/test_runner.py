@@ -378,3 +378,42 @@ async def test_a_judge_that_joins_marks_the_answers_to_follow_ups_too(tmp_path: 
     marked = {(m.question_id, m.examinee) for m in folder.marks() if m.judge == "d"}
     assert len({q.id for q in folder.questions() if q.round == 2}) > 0
     assert marked == answers
+
+
+def new_judge(tmp_path: Path, name: str = "z") -> tuple[AgentConfig, dict[str, ScriptedAgent]]:
+    config = AgentConfig(name=name, model=f"openai/{name}@http://127.0.0.1:9/v1")
+    return config, {name: ScriptedAgent(speaker(name, 1), name=name)}
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"judging": {"panel": "author"}},
+        {"judging": {"quorum": 3}},
+        {"protocol": "exam", "examiner": "a"},
+    ],
+)
+async def test_a_new_judge_judges_every_answer_of_any_exam(
+    tmp_path: Path, more: dict[str, object]
+) -> None:
+    old, new = tmp_path / "old", tmp_path / "new"
+    await run_exam(spoken(**more), old, agents=speakers())
+    config, agents = new_judge(tmp_path)
+    outcome = await rejudge(old, [config], new, agents=agents)
+    answers = {(a.question_id, a.examinee) for a in RunFolder(old).answers()}
+    assert {(m.question_id, m.examinee) for m in RunFolder(new).marks()} == answers
+    assert outcome.standings["voting"]["quorum_met"]
+    assert outcome.standings["voting"]["unplaced"] == []
+    # What is written is a config that can be read again, and counts to the same.
+    assert tally_folder(new) == RunFolder(new).read_standings()
+
+
+async def test_a_new_judge_may_not_take_the_name_of_another_model(tmp_path: Path) -> None:
+    await run_exam(spoken(), tmp_path / "old", agents=speakers())
+    other = AgentConfig(name="a", model="openai/other@http://127.0.0.1:9/v1")
+    with pytest.raises(SetupError, match="name of its own"):
+        await rejudge(tmp_path / "old", [other], tmp_path / "new", agents=speakers())
+    config, agents = new_judge(tmp_path, "a")
+    outcome = await rejudge(tmp_path / "old", [config], tmp_path / "new", agents=agents)
+    assert outcome.status == "complete"
+    assert not any(m.examinee == "a" for m in RunFolder(tmp_path / "new").marks())

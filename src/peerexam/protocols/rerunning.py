@@ -16,9 +16,10 @@ from peerexam.agents.base import Agent
 from peerexam.calls import Json
 from peerexam.errors import SetupError
 from peerexam.protocols.archive import Archive, read_archive
+from peerexam.protocols.checks import identity
 from peerexam.protocols.claiming import claimed
 from peerexam.protocols.concurrency import together
-from peerexam.protocols.config import AgentConfig, ExamConfig, Questions
+from peerexam.protocols.config import AgentConfig, ExamConfig, Questions, RoleName
 from peerexam.protocols.examination import Block, Cast, Rules, judge_answers
 from peerexam.protocols.finishing import finish
 from peerexam.protocols.joining import join
@@ -31,6 +32,7 @@ from peerexam.protocols.staging import stage
 from peerexam.records import Question
 from peerexam.runfolder import RunFolder
 
+_OTHER_ROLES: tuple[RoleName, ...] = ("examiner", "examinee")
 _RECORDS = ("questions", "answers", "marks", "verdicts", "rankings")
 
 
@@ -192,20 +194,40 @@ def _with_judges(config: ExamConfig, judges: Sequence[AgentConfig]) -> ExamConfi
     by_name = {judge.name: judge for judge in judges}
     kept = []
     for agent in config.agents:
-        roles = tuple(role for role in agent.roles if role != "judge")
+        # What it played, which its roles alone do not say under a central examiner.
+        roles = tuple(r for r in _OTHER_ROLES if agent in config.agents_in(r))
         if agent.name in by_name:
             new = by_name.pop(agent.name)
+            # Of recorded answers nobody knows the model, so their name is taken at its word.
+            recorded = agent.model.startswith("file/")
+            if "examinee" in roles and not recorded and identity(new) != identity(agent):
+                raise SetupError(
+                    f"the run's answers by '{agent.name}' are another model's, or one with other "
+                    "settings: give the judge a name of its own"
+                )
             kept.append(new.model_copy(update={"roles": (*roles, "judge")}))
         elif roles:
             kept.append(agent.model_copy(update={"roles": roles}))
+    judging = config.judging.model_copy(
+        # The author of a question may be no judge here, and votes are only as many as judges.
+        update={"panel": "all", "quorum": min(config.judging.quorum, len(judges))}
+    )
     added = [judge.model_copy(update={"roles": ("judge",)}) for judge in by_name.values()]
     return config.model_copy(
-        update={"agents": (*kept, *added), "protocol": "peer_exam", "examiner": None}
+        update={
+            "agents": (*kept, *added),
+            "protocol": "peer_exam",
+            "examiner": None,
+            "judging": judging,
+        }
     )
 
 
 def _sealed(archive: Archive, held: Mapping[str, Json], note: str) -> QuestionSet:
-    planned = held.get("counts", {}).get("questions", {}).get("planned", len(archive.roots))
+    deeper = sum(len(children) for children in archive.children.values())
+    counts = held.get("counts", {}).get("questions", {})
+    # Follow-ups that are there are counted once more as they are judged.
+    planned = counts.get("planned", len(archive.roots) + deeper) - deeper
     return QuestionSet(tuple(archive.roots), planned, (*_lines(held.get("notes", ())), note))
 
 
