@@ -27,7 +27,8 @@ def finish(
 ) -> Outcome:
     """Count the votes of a run and write `standings.json` and `manifest.json`."""
     status, reason = _status(questions, tally)
-    standings = _count(config, folder, status, reason, {"questions": questions.planned})
+    planned = {"questions": questions.planned + tally.follow_ups}
+    standings = _count(config, folder, status, reason, planned)
     body = manifest(
         config,
         fingerprints,
@@ -119,7 +120,7 @@ def _fitness(fitness: Fitness) -> FitnessLimits:
 
 
 def _status(questions: QuestionSet, tally: Tally) -> tuple[Status, str | None]:
-    reasons = []
+    reasons = [] if tally.inherited is None else [tally.inherited]
     if tally.stopped is not None:
         whole = len(questions.questions)
         so_far = f"{tally.examined} of {whole} questions are whole"

@@ -26,14 +26,18 @@ class Tally:
     Attributes:
         examined: Questions of the first round that are written whole.
         failures: Failed calls behind the records, by agent and role.
-        lost_follow_ups: Follow-ups that were due and could not be had.
+        follow_ups: Follow-ups that were due, had or not.
+        lost_follow_ups: Those that could not be had.
         stopped: Why the run ended early, None where it did not.
+        inherited: What was missing before it began, None where nothing was.
     """
 
     examined: int = 0
     failures: Counter[str] = field(default_factory=Counter)
+    follow_ups: int = 0
     lost_follow_ups: int = 0
     stopped: str | None = None
+    inherited: str | None = None
 
 
 async def examine_all(
@@ -83,6 +87,7 @@ async def examine_all(
 
 def _write(block: Block, writers: dict[str, RecordWriter], tally: Tally) -> None:
     for part in block.walk():
+        tally.follow_ups += len(part.follow_ups) + part.lost_follow_ups
         tally.lost_follow_ups += part.lost_follow_ups
         if part.question.round > 1:
             writers["questions"].emit(part.question)
