@@ -9,7 +9,7 @@ import pytest
 import peerexam
 from peerexam.agents.function import FunctionAgent, ScriptedAgent
 from peerexam.calls import Completion, Request
-from peerexam.errors import BadKeyError, SetupError
+from peerexam.errors import BadKeyError, BudgetReachedError, SetupError
 from peerexam.protocols.config import AgentConfig, ExamConfig
 from peerexam.protocols.finishing import tally_folder
 from peerexam.protocols.loading import dump_config
@@ -417,3 +417,29 @@ async def test_a_new_judge_may_not_take_the_name_of_another_model(tmp_path: Path
     outcome = await rejudge(tmp_path / "old", [config], tmp_path / "new", agents=agents)
     assert outcome.status == "complete"
     assert not any(m.examinee == "a" for m in RunFolder(tmp_path / "new").marks())
+
+
+async def test_what_is_made_of_an_unfinished_run_is_not_called_complete(tmp_path: Path) -> None:
+    old = tmp_path / "old"
+    await run_exam(spoken(limits={"budget": {"calls": 60}}), old, agents=speakers())
+    assert 0 < len({a.question_id for a in RunFolder(old).answers()}) < 18
+    config, agents = new_judge(tmp_path)
+    outcome = await rejudge(old, [config], tmp_path / "new", agents=agents)
+    assert outcome.status == "partial"
+    assert "is not finished" in (outcome.reason or "")
+    before = contents(old, *ALL_FILES)
+    with pytest.raises(SetupError, match="finish it with peerexam run"):
+        await add(old, config, agents={**speakers(), **agents})
+    assert contents(old, *ALL_FILES) == before
+
+
+async def test_a_newcomers_budget_that_ends_leaves_the_run_as_it_was(tmp_path: Path) -> None:
+    await run_exam(spoken(), tmp_path, agents=speakers())
+    before = contents(tmp_path, *ALL_FILES)
+    config = AgentConfig.model_validate(
+        {"name": "z", "model": "openai/z@http://127.0.0.1:9/v1", "budget": {"calls": 20}}
+    )
+    _, agents = new_judge(tmp_path)
+    with pytest.raises(BudgetReachedError, match="is left as it was"):
+        await add(tmp_path, config, agents={**speakers(), **agents})
+    assert contents(tmp_path, *ALL_FILES) == before

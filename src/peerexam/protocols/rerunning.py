@@ -14,7 +14,7 @@ from pathlib import Path
 
 from peerexam.agents.base import Agent
 from peerexam.calls import Json
-from peerexam.errors import SetupError
+from peerexam.errors import BudgetReachedError, SetupError
 from peerexam.protocols.archive import Archive, read_archive
 from peerexam.protocols.checks import identity
 from peerexam.protocols.claiming import claimed
@@ -78,6 +78,7 @@ async def rejudge(
                 return _judge_again(question, archive, scene.cast, rules)
 
             tally = await examine_all(archive.roots, examine, target, scene.admission, scene.window)
+            tally.inherited = _unfinished(archive, held)
             questions = _sealed(archive, held, note)
             return finish(config, target, _prints(held, scene.fingerprints), questions, tally)
 
@@ -112,7 +113,9 @@ async def add(
         progress: Counters to feed.
 
     Raises:
-        SetupError: The folder holds no run that can be gone on with, or the name is taken.
+        SetupError: The folder holds no run that can be gone on with, or one that has questions
+            without answers, or the name is taken.
+        BudgetReachedError: The budget ended it; the folder is left as it was.
     """
     source = RunFolder(Path(folder))
     before = _config_of(source)
@@ -137,6 +140,9 @@ async def _add(
 ) -> Outcome:
     archive = read_archive(source)
     held = source.read_manifest()
+    unfinished = _unfinished(archive, held)
+    if unfinished is not None:
+        raise SetupError(f"{unfinished}: finish it with peerexam run, then add")
     workshop = RunFolder(source.path / ".adding")
     workshop.create()
     where = db if db is not None else str(source.ledger_path)
@@ -148,7 +154,7 @@ async def _add(
         tally = await examine_all(archive.roots, examine, workshop, scene.admission, scene.window)
         questions = _sealed(archive, held, f"{name} joined after the exam")
         if tally.stopped is not None:
-            raise SetupError(
+            raise BudgetReachedError(
                 f"{tally.stopped}: {source.path} is left as it was; the same command with a "
                 "bigger budget goes on"
             )
@@ -229,6 +235,16 @@ def _sealed(archive: Archive, held: Mapping[str, Json], note: str) -> QuestionSe
     # Follow-ups that are there are counted once more as they are judged.
     planned = counts.get("planned", len(archive.roots) + deeper) - deeper
     return QuestionSet(tuple(archive.roots), planned, (*_lines(held.get("notes", ())), note))
+
+
+def _unfinished(archive: Archive, held: Mapping[str, Json]) -> str | None:
+    without = sum(question.id not in archive.answers for question in archive.roots)
+    if not without and archive.roots:
+        return None
+    return (
+        f"the run '{held.get('exam')}' is not finished: {without} of its {len(archive.roots)} "
+        "questions have no answers"
+    )
 
 
 def _lines(notes: Iterable[Json]) -> tuple[str, ...]:
