@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from peerexam.agents.function import Reply, ScriptedAgent
-from peerexam.calls import Completion, Request
+from peerexam.calls import Completion, Request, State
 from peerexam.errors import BudgetReachedError, OverloadedError
 from peerexam.examiners.base import Style
 from peerexam.examiners.prompts import PromptLibrary
@@ -214,10 +214,29 @@ async def test_an_answer_cannot_close_its_fence_in_the_follow_up_prompt() -> Non
     ],
 )
 async def test_a_follow_up_that_cannot_be_had_says_why(reply: Reply, reason: str) -> None:
-    role, _ = examiner(reply)
+    role, _ = examiner(*[reply] * 3, attempts=3)
     found = await role.follow_up(PARENT, ANSWER)
     assert found.question is None
     assert found.reason == reason
+
+
+async def test_a_follow_up_that_repeats_the_question_is_asked_for_again_more_freely() -> None:
+    repeated = f"follow question: {PARENT.text}"
+    role, agent = examiner(
+        repeated, "Well done.", "follow question: Which acid does lime neutralise first?"
+    )
+    found = await role.follow_up(PARENT, ANSWER)
+    assert found.question is not None
+    assert found.question.text == "Which acid does lime neutralise first?"
+    asked = [(request.sampling.temperature, request.draw) for request in agent.requests]
+    assert asked == [(0.0, 0), (0.7, 1), (0.7, 2)]
+
+
+@pytest.mark.parametrize("state", ["refused", "filtered"])
+async def test_a_refused_follow_up_is_not_asked_for_again(state: State) -> None:
+    role, agent = examiner(*[Completion("", state=state)] * 3)
+    assert (await role.follow_up(PARENT, ANSWER)).question is None
+    assert agent.calls == 1
 
 
 async def test_a_continuing_model_writes_the_follow_up_after_its_label() -> None:

@@ -29,11 +29,11 @@ class SettingOptions:
     """How questions are asked for.
 
     Attributes:
-        attempts: Most calls for one paper, the first included.
+        attempts: Most calls for one paper, or for one follow-up, the first included.
         near_duplicate: Similarity from which a question counts as a repetition.
         max_tokens: Of one reply with questions.
-        temperature: Of the first call, and of the call for a follow-up.
-        retry_temperature: Of the calls for what is missing.
+        temperature: Of the first call.
+        retry_temperature: Of the calls for what is missing, or for another follow-up.
         follow_up_max_tokens: Of one reply with a follow-up.
         seed: The exam's; it keys the fences round the text of others.
     """
@@ -80,6 +80,7 @@ class _Draft:
     wanted: tuple[Group, ...]
     found: list[tuple[Group, str, Completion, str]] = field(default_factory=list)
     reasons: list[str] = field(default_factory=list)
+    failed: bool = False
 
     @property
     def texts(self) -> list[str]:
@@ -139,6 +140,7 @@ class ModelExaminer:
             except CallError as error:
                 # The agent's own retries are behind it, so asking again would fail again.
                 draft.reasons.append(f"attempt {attempt + 1}: {type(error).__name__}: {error}")
+                draft.failed = True
                 break
             self._take(draft, missing, rendered, completion, attempt)
         return self._paper(domain, draft)
@@ -212,41 +214,60 @@ class ModelExaminer:
             for number, (group, text, completion, prompt) in enumerate(draft.in_order(), start=1)
         )
         complete = len(questions) == len(draft.wanted)
-        return Paper(questions, len(draft.wanted), () if complete else tuple(draft.reasons))
+        reasons = () if complete else tuple(draft.reasons)
+        return Paper(questions, len(draft.wanted), reasons, draft.failed)
 
     async def follow_up(self, question: Question, answer: Answer) -> FollowUp:
         """Ask deeper, going on from an answer (examiner paper, §3.1 and B.2).
 
         The new question is for the answer's examinee alone, one round on, and is asked without
-        what went before it.
+        what went before it. A reply that cannot be read, or that repeats the question, is asked
+        for again within the same bounds as a paper.
 
         Raises:
             BudgetReachedError: The budget stops the call.
             SetupError: The prompt cannot be filled in.
         """
         rendered = self._follow_up_prompt(question, answer)
+        reasons: list[str] = []
+        for attempt in range(self.options.attempts):
+            try:
+                completion = await self.agent.complete(self._follow_up_request(rendered, attempt))
+            except CallError as error:
+                reasons.append(f"{type(error).__name__}: {error}")
+                return FollowUp(None, "; ".join(dict.fromkeys(reasons)), failed=True)
+            text = self._read_follow_up(question, rendered, completion)
+            if not isinstance(text, Unreadable):
+                return FollowUp(self._next_round(question, answer, text, rendered, completion))
+            reasons.append(text.reason)
+            if completion.state in ("refused", "filtered"):
+                break  # asking again would be asking to be let past
+        return FollowUp(None, "; ".join(dict.fromkeys(reasons)))
+
+    def _follow_up_request(self, rendered: Rendered, attempt: int) -> Request:
         options = self.options
         form = follow_up_form("follow question: " if self._chat else " ", self.agent.features)
         sampling = Sampling(
-            temperature=options.temperature,
+            temperature=options.retry_temperature if attempt else options.temperature,
             max_tokens=options.follow_up_max_tokens,
             stop=() if form else rendered.stop,
             form=form,
         )
-        try:
-            completion = await self.agent.complete(Request(rendered.messages, sampling))
-        except CallError as error:
-            return FollowUp(None, f"{type(error).__name__}: {error}")
-        if completion.state != "ok" and completion.state != "truncated":
-            return FollowUp(None, f"the reply is {completion.state}")
+        return Request(rendered.messages, sampling, draw=attempt)
+
+    def _read_follow_up(
+        self, question: Question, rendered: Rendered, completion: Completion
+    ) -> str | Unreadable:
+        if completion.state not in ("ok", "truncated"):
+            return Unreadable(f"the reply is {completion.state}")
         text = read_follow_up(_continued(rendered, completion.text, "follow question:"))
         if isinstance(text, Unreadable):
-            return FollowUp(None, text.reason)
+            return text
         if completion.state == "truncated" and not _is_whole(text):
-            return FollowUp(None, "the reply is cut at the length limit")
-        if near_duplicate(text, [question.text], options.near_duplicate) is not None:
-            return FollowUp(None, "the follow-up repeats the question it follows")
-        return FollowUp(self._next_round(question, answer, text, rendered, completion))
+            return Unreadable("the reply is cut at the length limit")
+        if near_duplicate(text, [question.text], self.options.near_duplicate) is not None:
+            return Unreadable("the follow-up repeats the question it follows")
+        return text
 
     def _follow_up_prompt(self, question: Question, answer: Answer) -> Rendered:
         fence = fence_for(self.options.seed, question.text, [question.text, answer.text])

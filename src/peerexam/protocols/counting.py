@@ -184,7 +184,8 @@ class Counting:
 
     def _following_up(self, agent: AgentConfig) -> Work:
         limit = agent.max_tokens or self._config.follow_ups.max_tokens
-        calls = self._follow_ups_by(agent.name)
+        attempts = self._config.questions.attempts
+        calls = self._follow_ups_by(agent.name) * Span(1, 1, attempts)
         shown = self._question_tokens() + self._answer_tokens()
         reply = Span(1, min(limit, _QUESTION), limit)
         return _work(agent, "examiner", "follow-ups", calls, shown, reply)
