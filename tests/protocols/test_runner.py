@@ -419,6 +419,21 @@ async def test_a_new_judge_may_not_take_the_name_of_another_model(tmp_path: Path
     assert not any(m.examinee == "a" for m in RunFolder(tmp_path / "new").marks())
 
 
+async def test_follow_ups_are_planned_once_however_often_a_run_is_gone_over(
+    tmp_path: Path,
+) -> None:
+    old, new = tmp_path / "old", tmp_path / "new"
+    first = await run_exam(spoken(follow_ups={"rounds": 1}), old, agents=speakers())
+    planned = first.standings["counts"]["questions"]
+    assert planned["planned"] > 18
+    config, agents = new_judge(tmp_path)
+    again = await rejudge(old, [config], new, agents=agents)
+    assert again.standings["counts"]["questions"] == planned
+    judge = config.model_copy(update={"roles": ("judge",)})
+    added = await add(old, judge, agents={**speakers(), **agents})
+    assert added.standings["counts"]["questions"] == planned
+
+
 async def test_what_is_made_of_an_unfinished_run_is_not_called_complete(tmp_path: Path) -> None:
     old = tmp_path / "old"
     await run_exam(spoken(limits={"budget": {"calls": 60}}), old, agents=speakers())
@@ -443,3 +458,28 @@ async def test_a_newcomers_budget_that_ends_leaves_the_run_as_it_was(tmp_path: P
     with pytest.raises(BudgetReachedError, match="is left as it was"):
         await add(tmp_path, config, agents={**speakers(), **agents})
     assert contents(tmp_path, *ALL_FILES) == before
+
+
+@pytest.mark.parametrize("lost", ["questions", "follow-ups"])
+async def test_an_examiner_that_is_lost_leaves_a_run_that_is_partial(
+    tmp_path: Path, lost: str
+) -> None:
+    def failing(request: Request) -> str | Exception:
+        text = request.messages[-1].content
+        follow_up = "follow question" in text
+        asked = {"questions": "domain" in text.lower() and not follow_up, "follow-ups": follow_up}
+        if asked[lost]:
+            return BadKeyError("401: no such key")
+        return speaker("b", 4)(request)
+
+    config = spoken(follow_ups={"rounds": 1})
+    agents = {**speakers(), "b": ScriptedAgent(failing, name="b")}
+    outcome = await run_exam(config, tmp_path, agents=agents)
+    assert outcome.status == "partial"
+    assert "b as examiner" in (outcome.reason or "")
+    healed = await run_exam(config, tmp_path, agents=speakers())
+    assert healed.status == "complete"
+    calm = tmp_path / "calm"
+    await run_exam(config, calm, agents=speakers())
+    records = [f"{kind}.jsonl" for kind in RECORDS]
+    assert contents(tmp_path, *records) == contents(calm, *records)

@@ -23,11 +23,13 @@ class Paper:
         questions: In the examiner's order; ids are already unique within the run.
         wanted: How many were asked for.
         reasons: Why some are missing, one line a failed attempt; empty where none is.
+        failed: Some are missing because a call failed, so that another run may have them.
     """
 
     questions: tuple[Question, ...]
     wanted: int
     reasons: tuple[str, ...] = ()
+    failed: bool = False
 
     @property
     def shortfall(self) -> int:
@@ -37,10 +39,11 @@ class Paper:
 
 @dataclass(frozen=True, slots=True)
 class FollowUp:
-    """A follow-up question, or why there is none."""
+    """A follow-up question, or why there is none; `failed` where it is that the call failed."""
 
     question: Question | None
     reason: str | None = None
+    failed: bool = False
 
 
 class Examiner(Protocol):

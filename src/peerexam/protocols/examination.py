@@ -11,8 +11,9 @@ import hashlib
 import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypedDict
 
-from peerexam.examiners.base import Examinee, Examiner, Judge
+from peerexam.examiners.base import Examinee, Examiner, FollowUp, Judge
 from peerexam.protocols.comparing import Comparison, Disagreement, compare
 from peerexam.protocols.concurrency import both, together
 from peerexam.protocols.ranking import Groups, merge_sort, round_robin
@@ -82,6 +83,7 @@ class Block:
     rankings: Sequence[Ranking] = ()
     follow_ups: Sequence[Block] = field(default=())
     lost_follow_ups: int = 0
+    failed_follow_ups: int = 0
 
     def walk(self) -> Iterator[Block]:
         """This block, then those of its follow-ups, depth first."""
@@ -124,8 +126,7 @@ async def judge_answers(
         flat_marks,
         [verdict for sheet in sheets for verdict in sheet.verdicts],
         [sheet.ranking for sheet in sheets if sheet.ranking is not None],
-        [block for block in follow_ups if block is not None],
-        sum(block is None for block in follow_ups),
+        **split_follow_ups(follow_ups),
     )
 
 
@@ -207,14 +208,33 @@ def _ranking(
     return Ranking(question.id, judge, tuple(group for group in order if group), unranked)
 
 
+class FollowedUp(TypedDict):
+    """What a block says of its follow-ups."""
+
+    follow_ups: list[Block]
+    lost_follow_ups: int
+    failed_follow_ups: int
+
+
+def split_follow_ups(parts: Iterable[Block | FollowUp]) -> FollowedUp:
+    """Follow-ups that were had apart from those that were not, some of them by a failed call."""
+    kept = list(parts)
+    lost = [part for part in kept if isinstance(part, FollowUp)]
+    return {
+        "follow_ups": [part for part in kept if isinstance(part, Block)],
+        "lost_follow_ups": len(lost),
+        "failed_follow_ups": sum(part.failed for part in lost),
+    }
+
+
 async def follow_up(
     question: Question,
     answers: Sequence[Answer],
     marks: Iterable[Mark],
     cast: Cast,
     rules: Rules,
-) -> list[Block | None]:
-    """Ask deeper after the answers that count as correct; None for a follow-up that was not had."""
+) -> list[Block | FollowUp]:
+    """Ask deeper after the answers that count as correct; of what was not had, why."""
     examiner = cast.examiners.get(_examiner_of(question, rules) or "")
     if question.round > rules.rounds or examiner is None:
         return []
@@ -230,9 +250,9 @@ async def follow_up(
 
 async def _go_on(
     examiner: Examiner, question: Question, answer: Answer, cast: Cast, rules: Rules
-) -> Block | None:
-    next_question = (await examiner.follow_up(question, answer)).question
-    return None if next_question is None else await examine(next_question, cast, rules)
+) -> Block | FollowUp:
+    asked = await examiner.follow_up(question, answer)
+    return asked if asked.question is None else await examine(asked.question, cast, rules)
 
 
 def correct_examinees(marks: Iterable[Mark], examiner: str, full_mark: int) -> set[str]:

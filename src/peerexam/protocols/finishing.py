@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -125,7 +126,8 @@ def _status(questions: QuestionSet, tally: Tally) -> tuple[Status, str | None]:
         whole = len(questions.questions)
         so_far = f"{tally.examined} of {whole} questions are whole"
         reasons.append(f"{tally.stopped}; {so_far if whole else 'no question is set yet'}")
-    failed = {who: times for who, times in tally.failures.items() if times}
+    papers = {f"{who} as examiner": times for who, times in questions.failures.items()}
+    failed = {who: times for who, times in (tally.failures + Counter(papers)).items() if times}
     if failed:
         by_whom = ", ".join(f"{who} ({times})" for who, times in sorted(failed.items()))
         reasons.append(f"calls failed: {by_whom}; the same command asks them again")

@@ -15,6 +15,7 @@ from peerexam.protocols.examination import (
     follow_up,
     judge_answers,
     panel,
+    split_follow_ups,
 )
 from peerexam.protocols.ranking import insert
 from peerexam.records import Answer, Question, Ranking, Verdict
@@ -45,11 +46,9 @@ async def join(name: str, block: Block, cast: Cast, rules: Rules) -> Block:
         return merged
     new_marks = [mark for mark in merged.marks if mark.examinee == name]
     deeper = await follow_up(question, [new], new_marks, cast, rules)
-    return replace(
-        merged,
-        follow_ups=[*merged.follow_ups, *(part for part in deeper if part is not None)],
-        lost_follow_ups=sum(part is None for part in deeper),
-    )
+    followed = split_follow_ups(deeper)
+    followed["follow_ups"] = [*merged.follow_ups, *followed["follow_ups"]]
+    return replace(merged, **followed)
 
 
 async def _also_judge(name: str, block: Block, cast: Cast, rules: Rules) -> Block:

@@ -234,6 +234,8 @@ def _sealed(archive: Archive, held: Mapping[str, Json], note: str) -> QuestionSe
     counts = held.get("counts", {}).get("questions", {})
     # Follow-ups that are there are counted once more as they are judged.
     planned = counts.get("planned", len(archive.roots) + deeper) - deeper
+    # The follow-ups that were had are counted again as they are gone over.
+    planned = max(len(archive.roots), planned - sum(map(len, archive.children.values())))
     return QuestionSet(tuple(archive.roots), planned, (*_lines(held.get("notes", ())), note))
 
 

@@ -89,6 +89,8 @@ def _write(block: Block, writers: dict[str, RecordWriter], tally: Tally) -> None
     for part in block.walk():
         tally.follow_ups += len(part.follow_ups) + part.lost_follow_ups
         tally.lost_follow_ups += part.lost_follow_ups
+        examiner = f"{part.question.author or 'the examiner'} as examiner"
+        tally.failures[examiner] += part.failed_follow_ups
         if part.question.round > 1:
             writers["questions"].emit(part.question)
         for answer in part.answers:

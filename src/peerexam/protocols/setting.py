@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from peerexam.calls import canonical_json
 from peerexam.examiners.base import Examiner, Paper, Style
@@ -20,11 +21,13 @@ class QuestionSet:
         questions: Examiner by examiner, domain by domain, in the examiner's order.
         planned: How many were wanted.
         notes: One line for every shortfall, naming examiner, domain and reasons.
+        failures: Papers that are short because a call failed, by examiner.
     """
 
     questions: tuple[Question, ...]
     planned: int
     notes: tuple[str, ...] = ()
+    failures: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def seal(self) -> str:
@@ -50,7 +53,8 @@ async def set_questions(
         if paper.shortfall
     ]
     questions = tuple(question for paper in papers for question in paper.questions)
-    return QuestionSet(questions, per_domain * len(jobs), tuple(notes))
+    failures = Counter(job[0].name for job, paper in zip(jobs, papers, strict=True) if paper.failed)
+    return QuestionSet(questions, per_domain * len(jobs), tuple(notes), failures)
 
 
 def given_questions(questions: Iterable[Question]) -> QuestionSet:
