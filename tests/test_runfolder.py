@@ -265,7 +265,8 @@ def test_unknown_keys_are_ignored_and_a_rubrics_own_dimensions_are_kept(tmp_path
     line = {"question_id": "q", "examinee": "e", "judge": "j", "overall": 3, "wit": 2,
             "comment": "good", "fair": True, "accuracy": None}  # fmt: skip
     (tmp_path / "marks.jsonl").write_text(json.dumps(line) + "\n")
-    assert list(RunFolder(tmp_path).marks()) == [Mark("q", "e", "j", {"wit": 2}, 3)]
+    scores = {"wit": 2, "accuracy": None}
+    assert list(RunFolder(tmp_path).marks()) == [Mark("q", "e", "j", scores, 3)]
 
 
 def test_a_folder_without_records_holds_none(tmp_path: Path) -> None:

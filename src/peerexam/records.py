@@ -89,7 +89,8 @@ class Mark:
     """One judge's Likert scores of one answer.
 
     Attributes:
-        scores: Dimension to score. A rubric's own dimensions, by default `DIMENSIONS`.
+        scores: Dimension to score, None where there is none. A rubric's own dimensions, by
+            default `DIMENSIONS`.
         overall: 1 to 5 by default; 5 is the full mark.
         reply: The judge's text where it could not be read.
     """
@@ -97,7 +98,7 @@ class Mark:
     question_id: str
     examinee: str
     judge: str
-    scores: Mapping[str, int] = field(default_factory=dict)
+    scores: Mapping[str, int | None] = field(default_factory=dict)
     overall: int | None = None
     state: State = "ok"
     reason: str | None = None

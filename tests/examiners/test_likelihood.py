@@ -10,7 +10,7 @@ from peerexam.calls import Completion, Request, TokenLogprob
 from peerexam.errors import BudgetReachedError, OverloadedError, SetupError
 from peerexam.examiners.likelihood import Gain, LikelihoodJudge, LikelihoodOptions
 from peerexam.examiners.prompts import PromptLibrary
-from peerexam.records import Answer, Question
+from peerexam.records import DIMENSIONS, Answer, Question
 
 QUESTION = Question("q1", "What is the capital of France?", "Places")
 GOOD = Answer("q1", "alice", "Paris")
@@ -79,7 +79,9 @@ async def test_a_mark_is_the_gain_a_token_on_the_papers_scale(pass_at: float, ov
     # 1 + ⌊4 · min(4 / pass_at, 1)⌋
     role, _ = judge(LikelihoodOptions(pass_at=pass_at))
     mark = await role.mark(QUESTION, GOOD)
-    assert (mark.overall, mark.state, dict(mark.scores)) == (overall, "ok", {})
+    assert (mark.overall, mark.state) == (overall, "ok")
+    # One likelihood says nothing of single dimensions: they are missing, by name.
+    assert dict(mark.scores) == dict.fromkeys(DIMENSIONS)
 
 
 async def test_an_answer_that_the_question_makes_less_likely_gets_the_lowest_mark() -> None:

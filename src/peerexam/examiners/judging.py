@@ -93,7 +93,7 @@ class PromptJudge:
             question_id=question.id,
             examinee=answer.examinee,
             judge=self.name,
-            scores=value.scores if value else {},
+            scores=value.scores if value else dict.fromkeys(self.rubric.dimensions),
             overall=value.overall if value else None,
             state=outcome.state,
             reason=outcome.reason,

@@ -11,7 +11,7 @@ from peerexam.agents.base import Agent
 from peerexam.calls import Request, Sampling, State, canonical_json
 from peerexam.errors import CallError, SetupError
 from peerexam.examiners.prompts import PromptLibrary, Rendered
-from peerexam.records import Answer, Mark, Question, Verdict, Winner
+from peerexam.records import DIMENSIONS, Answer, Mark, Question, Verdict, Winner
 
 PAPER_SCALE = (1, 5)
 """Of the overall score (examiner paper, §3.2); a rubric's own scale is not used here."""
@@ -129,6 +129,7 @@ class LikelihoodJudge:
             question_id=question.id,
             examinee=answer.examinee,
             judge=self.name,
+            scores=dict.fromkeys(DIMENSIONS),
             overall=None if isinstance(gain, NoGain) else self._overall(gain),
             state=gain.state if isinstance(gain, NoGain) else "ok",
             reason=gain.reason if isinstance(gain, NoGain) else None,

@@ -124,6 +124,7 @@ class SimPlayer:
                 question.id,
                 answer.examinee,
                 self._name,
+                dict.fromkeys(DIMENSIONS),
                 state="unparsed",
                 reason="planted error",
                 reply=_REPLY,
@@ -131,7 +132,7 @@ class SimPlayer:
         quality = self.quality(question, answer.examinee)
         overall = 1 + sum(quality > limit for limit in (-2.0, -1.0, 0.0, FULL_MARK_ABOVE))
         each = 1 + (quality > -1.0) + (quality > 0.0)
-        scores = dict.fromkeys(DIMENSIONS, each)
+        scores: dict[str, int | None] = dict.fromkeys(DIMENSIONS, each)
         return Mark(question.id, answer.examinee, self._name, scores, overall)
 
     async def verdict(self, question: Question, first: Answer, second: Answer) -> Verdict:

@@ -159,7 +159,7 @@ class _Sheet:
             self._number(mark.judge),
             mark.state,
             mark.overall,
-            dict(mark.scores) or None,
+            {name: score for name, score in mark.scores.items() if score is not None} or None,
             mark.reason,
             mark.reply,
         ]

@@ -50,11 +50,12 @@ def answer_from(body: Body) -> Answer:
 
 
 def mark_from(body: Body) -> Mark:
-    """A line of `marks.jsonl`: every further key that holds a whole number is a dimension."""
+    """A line of `marks.jsonl`: every further key with a whole number or null is a dimension."""
     scores = {
         name: value
         for name, value in body.items()
-        if name not in _MARK_KEYS and isinstance(value, int) and not isinstance(value, bool)
+        if name not in _MARK_KEYS
+        and (value is None or (isinstance(value, int) and not isinstance(value, bool)))
     }
     overall = body.get("overall")
     return Mark(
