@@ -261,6 +261,34 @@ def test_a_judge_that_gave_nothing_is_left_out() -> None:
     ]
 
 
+def test_a_judge_whose_every_call_failed_is_left_out() -> None:
+    run = planted(6)
+    run.verdicts = [
+        replace(v, winner=None, state="error") if v.judge == "c" else v for v in run.verdicts
+    ]
+    run.marks = [
+        replace(m, overall=None, state="error") if m.judge == "c" else m for m in run.marks
+    ]
+    # As a run writes them: a ranking in which nobody could be placed.
+    run.rankings = [
+        replace(r, order=(), unranked=("a", "b", "d")) if r.judge == "c" else r
+        for r in run.rankings
+    ]
+    voting = run.count(replace(QUICK, quorum=4))["voting"]
+    assert [left["agent"] for left in voting["judges_left_out"]] == ["c"]
+    assert voting["judges_counted"] == ["a", "b", "d"]
+    assert not voting["quorum_met"]
+
+
+def test_marks_are_the_ballots_where_no_verdict_could_be_read() -> None:
+    run = planted(6)
+    run.verdicts = [replace(v, winner=None, state="unparsed") for v in run.verdicts]
+    run.rankings = [replace(r, order=(), unranked=("a", "b", "c", "d")) for r in run.rankings]
+    content = run.count(QUICK)
+    assert content["voting"]["ballots"] == "marks"
+    assert len(content["standings"]) == 4
+
+
 def test_too_few_judges_leave_the_quorum_unmet_and_say_what_the_scores_are() -> None:
     run = planted(10)
     hopeless = replace(QUICK, quorum=2, fitness=FitnessLimits(max_first_preference=0.0))

@@ -160,7 +160,9 @@ def _gave_nothing(table: Gathered, judge: int) -> bool:
     c, marks = table.verdicts, table.marks
     voted = (c.judge == judge) & ~np.isnan(c.points) & ~on_own_answer(c)
     marked = (marks.judge == judge) & ~np.isnan(marks.overall)
-    ranked = table.positions.judge == judge
+    # A ranking in which nobody could be placed is a record, and says nothing.
+    placed = ~np.isnan(table.positions.rank).all(axis=1)
+    ranked = (table.positions.judge == judge) & placed
     return not bool(voted.any() or marked.any() or ranked.any())
 
 

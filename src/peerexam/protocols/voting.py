@@ -145,7 +145,7 @@ def _count(
 ) -> tuple[VoteCount, str]:
     """The vote, and what the ballots were made of."""
     positions, made_of = table.positions, "rankings"
-    if not len(positions.question):
+    if bool(np.isnan(positions.rank).all()):  # nobody was placed anywhere
         made_of = "verdicts"
         if not len(pairs.question):
             positions, made_of = positions_by_marks(marks), "marks"
