@@ -200,6 +200,8 @@ def test_paths_in_flags_are_relative_to_the_working_directory(
         (("agents", "judging: {rubric: none.yaml}\nagents"), "no such file"),
         (("agents", "judging: {quorum: 3}\nagents"), "is never met"),
         (("sim/b", "sim/b, roles: [judge]"), "a ranking needs two"),
+        (("[geography]", "[geography, geography]"), "'geography' stands twice"),
+        (("agents", "judging: {marks: false}\nfollow_ups: {rounds: 1}\nagents"), "full mark"),
         (("name: b", "name: a"), "two agents are called 'a'"),
     ],
 )
@@ -207,6 +209,13 @@ def test_what_needs_no_model_to_be_known_wrong_is_found_at_once(
     tmp_path: Path, change: tuple[str, str], said: str
 ) -> None:
     assert said in "\n".join(refusal(write(tmp_path, TWO.replace(*change))))
+
+
+def test_an_agent_without_a_role_stays_without_one(tmp_path: Path) -> None:
+    spectator = TWO.replace("questions:", "  - {name: c, model: sim/c, roles: []}\nquestions:")
+    config = load(write(tmp_path, spectator))
+    assert config.agents[2].roles == ()
+    assert load(write(tmp_path, dump_config(config))) == config
 
 
 @pytest.mark.parametrize(

@@ -205,6 +205,24 @@ class ExamConfig(_Strict):
             )
         return self
 
+    @model_validator(mode="after")
+    def _questions_can_be_asked(self) -> ExamConfig:
+        domains = self.questions.domains
+        twice = next((at for at, name in enumerate(domains) if name in domains[:at]), None)
+        if twice is not None:
+            raise _misfit(
+                ("questions", "domains", twice),
+                f"the domain '{domains[twice]}' stands twice, and would get the same questions "
+                "twice: remove one, and raise per_domain for more questions",
+            )
+        if self.follow_ups.rounds and not self.judging.marks:
+            raise _misfit(
+                ("follow_ups", "rounds"),
+                "follow-ups go on from answers with the full mark, and judging.marks is false: let "
+                "the judges mark, or ask for no follow-up rounds",
+            )
+        return self
+
     def agents_in(self, role: RoleName) -> tuple[AgentConfig, ...]:
         """The agents that play a role, in the order of the file.
 

@@ -107,7 +107,8 @@ def dump_config(config: ExamConfig) -> str:
         if "roles" not in agent.model_fields_set:
             del written["roles"]
         written["options"] = agent.options
-        for name in [key for key, value in written.items() if value in ({}, [])]:
+        empty = [key for key, value in written.items() if value in ({}, []) and key != "roles"]
+        for name in empty:
             del written[name]
     return yaml.dump(body, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100)
 
