@@ -413,6 +413,23 @@ async def test_an_error_beside_choices_wins_and_the_half_answer_is_thrown_away(
         assert "The capi" not in str(caught.value)
 
 
+async def test_an_overload_inside_a_stream_is_retried_and_the_half_answer_thrown_away(
+    chat_server: Any, connect: Connect
+) -> None:
+    # pub-16 b: the status is 200, and a piece of the answer has come already.
+    stream = (
+        b'data: {"choices": [{"delta": {"content": "The capi"}}]}\n\n'
+        b'event: error\ndata: {"error": {"type": "overloaded_error"}}\n\n'
+    )
+    broken = chat_server.reply(stream, 200, {"content-type": "text/event-stream"})
+    server = chat_server([broken, "The capital is Paris."])
+    agent = connect(server.url)
+    with pytest.raises(RetryableError) as caught:
+        await agent.complete(ASK)
+    assert "The capi" not in str(caught.value)
+    assert (await agent.complete(ASK)).text == "The capital is Paris."
+
+
 @pytest.mark.parametrize(
     "body",
     [

@@ -44,6 +44,7 @@ DEFAULT_URL = "https://api.openai.com/v1"
 KEY_VARIABLE = "OPENAI_API_KEY"
 URL_VARIABLE = "OPENAI_BASE_URL"
 
+_STREAM = "text/event-stream"
 _NO_KEY = "none"  # sent to servers that want no key; the SDK insists on one
 _SHORTEST_KEY = 8  # shorter ones are placeholders such as EMPTY
 _SECRET_HEADERS = ("auth", "key", "token", "secret", "cookie")
@@ -175,6 +176,9 @@ class OpenAIAgent:
             body = json.loads(text)
         except (ValueError, RecursionError):
             body = None
+        if body is None and response.headers.get("content-type", "").startswith(_STREAM):
+            # Pieces of an answer are no answer, so they are not quoted either.
+            raise OverloadedError(f"{self._model} sent a stream that nobody asked for")
         if body is None:
             start = blot(text, self._secret)[:200]
             raise OverloadedError(f"{self._model}'s reply is not JSON, it starts: {start!r}")
