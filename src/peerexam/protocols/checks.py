@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from peerexam.agents.registry import installed_providers
 from peerexam.agents.spec import AgentSpec, parse_model
-from peerexam.calls import canonical_json
+from peerexam.calls import Json, canonical_json
 from peerexam.errors import SetupError
 from peerexam.examiners.prompts import PromptLibrary
 from peerexam.examiners.simulated_spec import sim_spec
@@ -17,6 +17,8 @@ from peerexam.protocols.problems import suggest
 
 _CANNOT_SCORE = frozenset({"openai", "file"})
 """Providers of ours that give no log-probabilities of a given text; plug-ins say so themselves."""
+
+_SETTINGS = ("system", "temperature", "top_p", "max_tokens", "seed")
 
 PLAYS_DIRECTLY = "sim"
 """Simulated players differ by name, so that three equal ones are three."""
@@ -83,15 +85,21 @@ def agent_spec(agent: AgentConfig) -> AgentSpec:
 
 
 def identity(agent: AgentConfig) -> str:
-    """What decides an agent's answers, as canonical JSON: equal for twins under two names."""
-    provider, model, base_url, options = parse_model(agent.model)
-    settings = agent.model_dump(
-        mode="json",
-        include={"api_key_env", "system", "temperature", "top_p", "max_tokens", "seed"},
-    )
-    return canonical_json(
-        [provider, model, agent.base_url or base_url, {**options, **agent.options}, settings]
-    )
+    """What decides an agent's answers, as canonical JSON: equal for twins under two names.
+
+    As in the ledger's keys, a setting is the same wherever it is written, and the key is no part.
+    """
+    provider, model, _, options = parse_model(agent.model)
+    options = {**options, **agent.options}
+    settings: dict[str, Json] = {name: options.pop(name, None) for name in _SETTINGS}
+    given = agent.model_dump(mode="json", include=set(_SETTINGS), exclude_none=True)
+    return canonical_json([provider, model, endpoint(agent), options, {**settings, **given}])
+
+
+def endpoint(agent: AgentConfig) -> str | None:
+    """The URL that an agent is asked at, None for its provider's own."""
+    url = agent.base_url or parse_model(agent.model)[2]
+    return None if url is None else url.rstrip("/")
 
 
 def _twins(agents: Sequence[AgentConfig]) -> Iterator[tuple[Place, str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from peerexam.agents.spec import parse_model
-from peerexam.protocols.checks import PLAYS_DIRECTLY, identity
+from peerexam.protocols.checks import PLAYS_DIRECTLY, endpoint, identity
 from peerexam.protocols.config import AgentConfig, ExamConfig
 
 
@@ -32,5 +32,4 @@ def _same(judge: AgentConfig, examinee: AgentConfig, config: ExamConfig) -> bool
         return False
     if config.judging.own_answers == "agent":
         return identity(judge) == identity(examinee)
-    ours, theirs = judge.base_url or one[2], examinee.base_url or other[2]
-    return one[:2] == other[:2] and ours == theirs
+    return one[:2] == other[:2] and endpoint(judge) == endpoint(examinee)
