@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from peerexam.errors import ConfigError
 from peerexam.protocols.config import ExamConfig
 from peerexam.protocols.loading import dump_config, load_agents, load_config
+from peerexam.protocols.own_answers import own_answers
 
 TWO = """\
 agents:
@@ -152,6 +153,8 @@ def test_json_and_toml_are_read_and_their_lines_named(tmp_path: Path) -> None:
         "{name: a, model: openai/m, api_key: abcdefgh}",
         "{name: a, model: openai/m, api_key_env: sk-abcdefgh}",
         "{name: a, model: openai/m, options: {headers: {Authorization: Bearer abcdefghijk}}}",
+        "{name: a, model: openai/m, options: {headers: {X-Api-Key: abcdefgh}}}",
+        "{name: a, model: openai/m, options: {extra_body: {token: abcdefgh}}}",
         "{name: a, model: 'openai/m?api_key=abcdefgh'}",
         "{name: a, model: 'openai/m', base_url: 'https://me:abcdefgh@host/v1'}",
         "{name: a, model: openai/m, system: my key is sk-abcdefgh1234}",
@@ -209,6 +212,31 @@ def test_what_needs_no_model_to_be_known_wrong_is_found_at_once(
     tmp_path: Path, change: tuple[str, str], said: str
 ) -> None:
     assert said in "\n".join(refusal(write(tmp_path, TWO.replace(*change))))
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "model: openai/m@http://h/v1/",
+        "model: openai/m, base_url: http://h/v1",
+        "model: openai/m@http://h/v1, api_key_env: ANOTHER_KEY",
+        "model: 'openai/m@http://h/v1?temperature=0.5', seed: 7",
+    ],
+)
+def test_one_agent_is_known_under_another_name_however_it_is_written(
+    tmp_path: Path, other: str
+) -> None:
+    text = TWO.replace("model: sim/a", "model: openai/m@http://h/v1, temperature: 0.5, seed: 7")
+    if "temperature" not in other:
+        other += ", temperature: 0.5, seed: 7"
+    twin = write(tmp_path, text.replace("model: sim/b", other))
+    assert "are the same model" in refusal(twin)[0]
+    # A judge that is apart from it by its roles alone may not judge its answers.
+    apart = text.replace("seed: 7}", "seed: 7, roles: [examinee]}").replace(
+        "model: sim/b", f"{other}, roles: [examiner, judge]"
+    )
+    config = load(write(tmp_path, apart), "judging.ranking=none")
+    assert own_answers(config) == {"b": frozenset({"a"})}
 
 
 def test_an_agent_without_a_role_stays_without_one(tmp_path: Path) -> None:

@@ -408,6 +408,17 @@ async def test_a_new_judge_judges_every_answer_of_any_exam(
     assert tally_folder(new) == RunFolder(new).read_standings()
 
 
+async def test_an_imported_run_can_be_judged_again_and_read_back(tmp_path: Path) -> None:
+    old, new = tmp_path / "old", tmp_path / "new"
+    await run_exam(spoken(), old, agents=speakers())
+    (old / "exam.yaml").unlink()  # as an importer leaves it
+    config, agents = new_judge(tmp_path)
+    outcome = await rejudge(old, [config], new, agents=agents)
+    assert outcome.status == "complete"
+    assert [row["agent"] for row in outcome.standings["standings"]] == ["a", "b", "c"]
+    assert tally_folder(new) == RunFolder(new).read_standings()
+
+
 async def test_a_new_judge_may_not_take_the_name_of_another_model(tmp_path: Path) -> None:
     await run_exam(spoken(), tmp_path / "old", agents=speakers())
     other = AgentConfig(name="a", model="openai/other@http://127.0.0.1:9/v1")

@@ -11,6 +11,7 @@ import shutil
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from urllib.parse import quote
 
 from peerexam.agents.base import Agent
 from peerexam.calls import Json
@@ -187,7 +188,11 @@ def _config_of_imported(folder: RunFolder) -> ExamConfig:
     return ExamConfig(
         name=str(held.get("exam") or folder.path.name),
         agents=tuple(
-            AgentConfig(name=row["name"], model=f"file/{answers}", roles=("examinee",))
+            AgentConfig(
+                name=row["name"],
+                model=f"file/{answers}?examinee={quote(row['name'], safe='')}",
+                roles=("examinee",),
+            )
             for row in held.get("agents", ())
             if "examinee" in row.get("roles", ())
         ),

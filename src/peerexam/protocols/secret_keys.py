@@ -14,7 +14,10 @@ _LOOKS_SECRET = re.compile(
     r"(?:sk-[A-Za-z0-9_\-]{8,}|(?:gsk|hf|ghp|xai|pplx|nvapi|r8|key)[_\-][A-Za-z0-9_\-]{16,}"
     r"|AIza[A-Za-z0-9_\-]{20,}|eyJ[A-Za-z0-9_\-]{20,}\.[A-Za-z0-9_\-]+|Bearer\s+\S{8,})"
 )
-_KEY_NAMES = re.compile(r"(?i)(?:^|[_\-])(?:api_?key|secret|password|authorization|access_token)$")
+_KEY_NAMES = re.compile(
+    r"(?i)(?:^|[_\-])(?:api[_\-]?key|secret|password|authorization|(?:access|auth)[_\-]token)$"
+    r"|^token$"
+)
 _KEY_OPTION = re.compile(r"(?i)[?&](?:api_?key|key|secret|token|access_token)=[^&]")
 _USER_IN_URL = re.compile(r"https?://[^/@\s?#]+@")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
