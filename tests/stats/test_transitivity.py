@@ -16,6 +16,7 @@ from peerexam.stats.transitivity import (
     Triads,
     circular_triads,
     order_contradictions,
+    preference_cycles,
 )
 
 
@@ -111,3 +112,13 @@ def test_tables_about_other_agents_are_refused() -> None:
     c = comparisons_from(CIRCLE, "abc", "j")
     with pytest.raises(StatisticsError, match="same agents and judges"):
         order_contradictions(c, positions_from([], "ab", "j"))
+
+
+def test_a_majority_that_goes_in_circles_names_its_members() -> None:
+    # a > b > c > a on two questions, d beneath all of them: one circle of three.
+    pairs = ("ab", "bc", "ca", "ad", "bd", "cd")
+    verdicts = [v for q in ("q1", "q2") for a, b in pairs for v in agreed(q, a, b)]
+    assert preference_cycles(comparisons_from(verdicts, "abcd", "j")) == [[("a", "b", "c")]]
+    # Won twice and lost twice is no majority: without that edge there is no circle.
+    turned = [*agreed("q3", "a", "c"), *agreed("q4", "a", "c")]
+    assert preference_cycles(comparisons_from([*verdicts, *turned], "abcd", "j")) == [[]]

@@ -25,6 +25,7 @@ from peerexam.stats.transitivity import (
     Contradictions,
     Triads,
     circular_triads,
+    preference_cycles,
     order_contradictions,
 )
 
@@ -51,6 +52,7 @@ class JudgeSheet:
     gave_nothing: bool
     self_preference: SelfPreference | None
     triads: Triads
+    cycles: list[tuple[str, ...]]
     contradictions: Contradictions
     verdicts: Mapping[str, int]
     marks: Mapping[str, int]
@@ -85,6 +87,7 @@ class JudgeSheet:
                 "third_party": estimate_json(own.third_party),
             },
             "circular_triads": {"count": self.triads.count, "of": self.triads.of},
+            "preference_cycles": [list(names) for names in self.cycles],
             "order_contradictions": {
                 "count": self.contradictions.count,
                 "of": self.contradictions.of,
@@ -103,6 +106,7 @@ def judge_sheets(
     own = _self_preferences(table, settings, rng)
     peers = rows_where(c, ~on_own_answer(c))
     triads = circular_triads(peers, rule=settings.disagreement)
+    cycles = preference_cycles(peers, rule=settings.disagreement)
     turned = order_contradictions(peers, table.positions, rule=settings.disagreement)
     return [
         JudgeSheet(
@@ -113,6 +117,7 @@ def judge_sheets(
             gave_nothing=_gave_nothing(table, place),
             self_preference=own[place],
             triads=triads[place],
+            cycles=cycles[place],
             contradictions=turned[place],
             verdicts=planned_and_ok(table.verdicts_seen, name),
             marks=planned_and_ok(table.marks_seen, name),

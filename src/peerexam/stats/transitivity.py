@@ -39,6 +39,31 @@ class Contradictions:
     of: int
 
 
+def preference_cycles(
+    c: Comparisons, *, rule: Disagreement = "tie", orderless: Collection[str] = ()
+) -> list[list[tuple[str, ...]]]:
+    """Agents that go in circles in each judge's majority over all questions.
+
+    An edge leads from a to b where a has won more questions against b than it has lost, direct
+    verdicts only. A strongly connected component of two or more agents is a circle that no order
+    can hold: each of its members beats another that, in the end, beats it.
+
+    Returns:
+        Per judge the circles, members sorted; none where the majorities fit into one order.
+    """
+    import networkx as nx  # a report's need, and not cheap to import
+
+    found = []
+    for orders in fold_orders(c, rule, orderless):
+        margin = np.nansum(orders.points - 0.5, axis=0)
+        graph = nx.DiGraph(
+            (c.agents[a], c.agents[b]) for a, b in zip(*np.nonzero(margin > 0), strict=True)
+        )
+        components = nx.strongly_connected_components(graph)
+        found.append(sorted(tuple(sorted(names)) for names in components if len(names) > 1))
+    return found
+
+
 def circular_triads(
     c: Comparisons, *, rule: Disagreement = "tie", orderless: Collection[str] = ()
 ) -> list[Triads]:
