@@ -25,8 +25,8 @@ from peerexam.stats.transitivity import (
     Contradictions,
     Triads,
     circular_triads,
-    preference_cycles,
     order_contradictions,
+    preference_cycles,
 )
 
 _MEASURES = ("swap_consistency", "first_preference", "longer_preference", "invalid_rate")
