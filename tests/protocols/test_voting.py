@@ -110,7 +110,14 @@ def test_the_content_has_every_key_that_the_format_names() -> None:
     }
     assert set(content["judges"][0]) == {
         *("agent", "by", "fit", "why_unfit", "swap_consistency", "first_preference"),
-        *("longer_preference", "invalid_rate", "intervals", "self_preference", "circular_triads"),
+        *(
+            "longer_preference",
+            "invalid_rate",
+            "intervals",
+            "self_preference",
+            "circular_triads",
+            "preference_cycles",
+        ),
         *("order_contradictions", "verdicts", "marks"),
     }
     assert set(content["voting"]["by_method"]) == set(METHODS)
