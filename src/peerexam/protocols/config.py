@@ -50,13 +50,15 @@ class JudgeSettings(_Strict):
     """How one agent judges.
 
     `likelihood` needs an agent that scores text. `pass_at` is then the gain in nats a token that
-    counts as the full mark. A judge with a `share` below 1 judges that part of the questions,
+    counts as the full mark, and `per_token` compares gains a token in place of whole gains, which
+    favour the longer of two fitting answers. A judge with a `share` below 1 judges that part of the questions,
     drawn by the exam's seed: for judges that are dear, slow, or there to be shown.
     """
 
     by: Literal["prompt", "likelihood"] = "prompt"
     tie_within: Annotated[float, Field(ge=0)] = 0.0
     pass_at: Annotated[float, Field(gt=0)] = 1.0
+    per_token: bool = False
     share: Annotated[float, Field(gt=0, le=1)] = 1.0
 
 

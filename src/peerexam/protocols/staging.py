@@ -284,7 +284,9 @@ class _Builder:
             judging=JudgingOptions(
                 reasks=judging.reasks, max_tokens=judging.max_tokens, seed=exam.seed
             ),
-            likelihood=LikelihoodOptions(config.judge.tie_within, config.judge.pass_at),
+            likelihood=LikelihoodOptions(
+                config.judge.tie_within, config.judge.pass_at, config.judge.per_token
+            ),
         )
 
 
