@@ -51,8 +51,8 @@ class JudgeSettings(_Strict):
 
     `likelihood` needs an agent that scores text. `pass_at` is then the gain in nats a token that
     counts as the full mark, and `per_token` compares gains a token in place of whole gains, which
-    favour the longer of two fitting answers. A judge with a `share` below 1 judges that part of the questions,
-    drawn by the exam's seed: for judges that are dear, slow, or there to be shown.
+    favour the longer of two fitting answers. A judge with a `share` below 1 judges that part of
+    the questions, drawn by the exam's seed: for judges that are dear, slow, or there to be shown.
     """
 
     by: Literal["prompt", "likelihood"] = "prompt"
