@@ -10,6 +10,7 @@ from peerexam.calls import Completion, Request, TokenLogprob
 from peerexam.errors import BudgetReachedError, OverloadedError, SetupError
 from peerexam.examiners.likelihood import Gain, LikelihoodJudge, LikelihoodOptions
 from peerexam.examiners.prompts import PromptLibrary
+from peerexam.examiners.rubric import Dimension, Rubric
 from peerexam.records import DIMENSIONS, Answer, Question
 
 QUESTION = Question("q1", "What is the capital of France?", "Places")
@@ -82,6 +83,17 @@ async def test_a_mark_is_the_gain_a_token_on_the_papers_scale(pass_at: float, ov
     assert (mark.overall, mark.state) == (overall, "ok")
     # One likelihood says nothing of single dimensions: they are missing, by name.
     assert dict(mark.scores) == dict.fromkeys(DIMENSIONS)
+
+
+@pytest.mark.parametrize(("pass_at", "overall"), [(4.0, 10), (8.0, 5), (0.1, 10), (100.0, 0)])
+async def test_a_mark_is_on_the_overall_scale_of_the_rubric(pass_at: float, overall: int) -> None:
+    # 0 + ⌊10 · min(4 / pass_at, 1)⌋
+    rubric = Rubric("mine", {"kindness": Dimension(0, 3)}, overall=(0, 10))
+    agent = ScriptedAgent(by_table, "judy", features={"chat", "score"})
+    role = LikelihoodJudge(agent, PromptLibrary(), LikelihoodOptions(pass_at=pass_at), rubric)
+    mark = await role.mark(QUESTION, GOOD)
+    assert mark.overall == overall
+    assert dict(mark.scores) == {"kindness": None}
 
 
 async def test_an_answer_that_the_question_makes_less_likely_gets_the_lowest_mark() -> None:

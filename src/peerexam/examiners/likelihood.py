@@ -11,10 +11,8 @@ from peerexam.agents.base import Agent
 from peerexam.calls import Request, Sampling, State, canonical_json
 from peerexam.errors import CallError, SetupError
 from peerexam.examiners.prompts import PromptLibrary, Rendered
-from peerexam.records import DIMENSIONS, Answer, Mark, Question, Verdict, Winner
-
-PAPER_SCALE = (1, 5)
-"""Of the overall score (examiner paper, §3.2); a rubric's own scale is not used here."""
+from peerexam.examiners.rubric import Rubric
+from peerexam.records import Answer, Mark, Question, Verdict, Winner
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +67,9 @@ class LikelihoodJudge:
     with the higher value, by default of the whole answer. Values do not know of positions, so the
     judge cannot prefer the first place; it can prefer its own words, and that is worth measuring.
 
-    A mark has an overall score only: 1 + ⌊4 · gain a token / `pass_at`⌋, kept within 1 to 5. The
-    scale is not calibrated: `pass_at` was chosen, not measured, and such marks should not be held
-    against those of judges by prompt.
+    A mark has an overall score only: low + ⌊(high − low) · gain a token / `pass_at`⌋, kept within
+    the rubric's overall scale, by default 1 to 5. It is not calibrated: `pass_at` was chosen, not
+    measured, and such marks should not be held against those of judges by prompt.
 
     A chat model sees the question as the user's turn, and for P(X) an empty turn; another model
     sees "Question: Q⏎Answer:", and "Question:⏎Answer:".
@@ -80,13 +78,18 @@ class LikelihoodJudge:
         agent: A model with the feature `score`.
         prompts: Its words.
         options: How likelihoods become verdicts and marks.
+        rubric: Its overall scale and the names of its dimensions; the paper's by default.
 
     Raises:
         SetupError: The agent cannot score a text.
     """
 
     def __init__(
-        self, agent: Agent, prompts: PromptLibrary, options: LikelihoodOptions | None = None
+        self,
+        agent: Agent,
+        prompts: PromptLibrary,
+        options: LikelihoodOptions | None = None,
+        rubric: Rubric | None = None,
     ) -> None:
         if "score" not in agent.features:
             raise SetupError(
@@ -96,6 +99,7 @@ class LikelihoodJudge:
         self.agent = agent
         self.prompts = prompts
         self.options = options or LikelihoodOptions()
+        self.rubric = rubric or Rubric()
         self._gains: dict[bytes, Gain | NoGain] = {}
         self._running: dict[bytes, asyncio.Lock] = {}
 
@@ -129,7 +133,7 @@ class LikelihoodJudge:
             question_id=question.id,
             examinee=answer.examinee,
             judge=self.name,
-            scores=dict.fromkeys(DIMENSIONS),
+            scores=dict.fromkeys(self.rubric.dimensions),
             overall=None if isinstance(gain, NoGain) else self._overall(gain),
             state=gain.state if isinstance(gain, NoGain) else "ok",
             reason=gain.reason if isinstance(gain, NoGain) else None,
@@ -165,7 +169,7 @@ class LikelihoodJudge:
         return "first" if lead > 0 else "second"
 
     def _overall(self, gain: Gain) -> int:
-        low, high = PAPER_SCALE
+        low, high = self.rubric.overall
         steps = math.floor((high - low) * min(gain.per_token / self.options.pass_at, 1.0))
         return max(low, low + steps)
 

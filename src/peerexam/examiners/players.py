@@ -47,7 +47,8 @@ def model_player(
     Args:
         agent: The model.
         prompts: Its words.
-        rubric: What it scores as a judge by prompt; the paper's by default.
+        rubric: What it scores as a judge; the paper's by default. By likelihood there is an
+            overall score alone.
         roles: What it plays.
         judge_by: How it judges.
         setting: How it is asked for questions.
@@ -61,7 +62,7 @@ def model_player(
     judge: Judge | None = None
     if "judge" in roles:
         if judge_by == "likelihood":
-            judge = LikelihoodJudge(agent, prompts, likelihood)
+            judge = LikelihoodJudge(agent, prompts, likelihood, rubric)
         else:
             judge = PromptJudge(agent, prompts, rubric, judging)
     return Player(
