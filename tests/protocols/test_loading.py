@@ -204,6 +204,10 @@ def test_paths_in_flags_are_relative_to_the_working_directory(
         (("agents", "judging: {quorum: 3}\nagents"), "is never met"),
         (("sim/b", "sim/b, roles: [judge]"), "a ranking needs two"),
         (("[geography]", "[geography, geography]"), "'geography' stands twice"),
+        (
+            ("sim/b}", "sim/b, roles: [examiner, examinee]}\njudging: {panel: author}"),
+            "'b' alone would judge its questions",
+        ),
         (("agents", "judging: {marks: false}\nfollow_ups: {rounds: 1}\nagents"), "full mark"),
         (("name: b", "name: a"), "two agents are called 'a'"),
     ],

@@ -183,5 +183,28 @@ def _roles(config: ExamConfig) -> Iterator[tuple[Place, str]]:
             ("judging", "quorum"),
             f"a quorum of {config.judging.quorum} with {len(judges)} judges is never met; lower it",
         )
+    yield from _authors_panel(config)
     if config.questions.file is None and not config.agents_in("examiner"):
         yield ("agents",), "no agent sets questions: give one the role examiner"
+
+
+def _authors_panel(config: ExamConfig) -> Iterator[tuple[Place, str]]:
+    """Questions that nobody would judge, since their author alone may and is no judge."""
+    if config.judging.panel != "author":
+        return
+    authors = config.agents_in("examiner")
+    if config.questions.file is not None:  # these are in the charge of the first examiner
+        authors = tuple(a for a in authors if a.name == config.examiner) or authors[:1]
+        if not authors:
+            yield (
+                ("judging", "panel"),
+                "the questions of a file have no author here: give one agent the roles examiner "
+                "and judge, or set judging.panel: all",
+            )
+    for author in authors:
+        if author not in config.agents_in("judge"):
+            yield (
+                ("judging", "panel"),
+                f"'{author.name}' alone would judge its questions, and is no judge: give it the "
+                "role judge, or set judging.panel: all",
+            )
