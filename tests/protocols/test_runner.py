@@ -14,7 +14,7 @@ from peerexam.protocols.config import AgentConfig, ExamConfig
 from peerexam.protocols.finishing import tally_folder
 from peerexam.protocols.loading import dump_config
 from peerexam.protocols.rerunning import add, rejudge
-from peerexam.protocols.runner import run, run_exam
+from peerexam.protocols.runner import default_folder, run, run_exam
 from peerexam.runfolder import RunFolder
 
 RECORDS = ("questions", "answers", "marks", "verdicts", "rankings")
@@ -494,3 +494,12 @@ async def test_an_examiner_that_is_lost_leaves_a_run_that_is_partial(
     await run_exam(config, calm, agents=speakers())
     records = [f"{kind}.jsonl" for kind in RECORDS]
     assert contents(tmp_path, *records) == contents(calm, *records)
+
+
+@pytest.mark.parametrize("name", ["..", ".", "/", "../../x", "a\x00b", "n" * 400, "a\\..\\b", " "])
+def test_no_name_of_an_exam_leads_out_of_the_runs(name: str) -> None:
+    folder = default_folder(simulated(name=name))
+    assert folder.parent == Path("runs")
+    assert folder.name not in ("", ".", "..")
+    assert len(folder.name) <= 100
+    assert folder.name.isprintable()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import threading
 from collections.abc import Coroutine, Mapping
 from pathlib import Path
@@ -31,6 +32,8 @@ from peerexam.runfolder import RunFolder
 from peerexam.tasks.question_file import load_questions
 
 T = TypeVar("T")
+
+_NOT_IN_A_NAME = re.compile(r'[/\\:*?"<>|\x00-\x1f\x7f]')
 
 
 async def run_exam(
@@ -118,7 +121,8 @@ def run(
 
 def default_folder(config: ExamConfig) -> Path:
     """Where a run goes that was not told where."""
-    return config.output or Path("runs") / (config.name.replace("/", "_") or "exam")
+    safe = _NOT_IN_A_NAME.sub("_", config.name).strip(". ")[:100]
+    return config.output or Path("runs") / (safe or "exam")
 
 
 def in_own_loop(work: Coroutine[Any, Any, T]) -> T:
