@@ -12,7 +12,7 @@ from peerexam.calls import Completion, Request
 from peerexam.errors import BadKeyError, BudgetReachedError, SetupError
 from peerexam.protocols.config import AgentConfig, ExamConfig
 from peerexam.protocols.finishing import tally_folder
-from peerexam.protocols.loading import dump_config
+from peerexam.protocols.loading import dump_config, load_config
 from peerexam.protocols.rerunning import add, rejudge
 from peerexam.protocols.runner import default_folder, run, run_exam
 from peerexam.runfolder import RunFolder
@@ -503,3 +503,16 @@ def test_no_name_of_an_exam_leads_out_of_the_runs(name: str) -> None:
     assert folder.name not in ("", ".", "..")
     assert len(folder.name) <= 100
     assert folder.name.isprintable()
+
+
+async def test_what_a_newcomer_failed_at_is_asked_again_as_the_reason_says(tmp_path: Path) -> None:
+    await run_exam(spoken(), tmp_path, agents=speakers())
+    config, agents = new_judge(tmp_path)
+    dead = {"z": ScriptedAgent(lambda _: BadKeyError("401: no such key"), name="z")}
+    outcome = await add(tmp_path, config, agents={**speakers(), **dead})
+    assert outcome.status == "partial"
+    assert "peerexam run with the exam.yaml" in (outcome.reason or "")
+    resolved = load_config(tmp_path / "exam.yaml", environ={})
+    outcome = await run_exam(resolved, tmp_path, agents={**speakers(), **agents})
+    assert outcome.status == "complete"
+    assert "z" in [row["agent"] for row in outcome.standings["standings"]]

@@ -130,7 +130,7 @@ def _status(questions: QuestionSet, tally: Tally) -> tuple[Status, str | None]:
     failed = {who: times for who, times in (tally.failures + Counter(papers)).items() if times}
     if failed:
         by_whom = ", ".join(f"{who} ({times})" for who, times in sorted(failed.items()))
-        reasons.append(f"calls failed: {by_whom}; the same command asks them again")
+        reasons.append(f"calls failed: {by_whom}; {tally.again}")
     return ("partial", ". ".join(reasons)) if reasons else ("complete", None)
 
 

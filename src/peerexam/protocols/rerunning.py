@@ -153,6 +153,7 @@ async def _add(
             return join(name, archive.block(question), scene.cast, scene.rules)
 
         tally = await examine_all(archive.roots, examine, workshop, scene.admission, scene.window)
+        tally.again = "peerexam run with the exam.yaml and --out of this folder asks them again"
         questions = _sealed(archive, held, f"{name} joined after the exam")
         if tally.stopped is not None:
             raise BudgetReachedError(

@@ -30,6 +30,7 @@ class Tally:
         lost_follow_ups: Those that could not be had.
         stopped: Why the run ended early, None where it did not.
         inherited: What was missing before it began, None where nothing was.
+        again: What asks failed calls again, in words.
     """
 
     examined: int = 0
@@ -38,6 +39,7 @@ class Tally:
     lost_follow_ups: int = 0
     stopped: str | None = None
     inherited: str | None = None
+    again: str = "the same command asks them again"
 
 
 async def examine_all(
