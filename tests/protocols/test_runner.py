@@ -516,3 +516,10 @@ async def test_what_a_newcomer_failed_at_is_asked_again_as_the_reason_says(tmp_p
     outcome = await run_exam(resolved, tmp_path, agents={**speakers(), **agents})
     assert outcome.status == "complete"
     assert "z" in [row["agent"] for row in outcome.standings["standings"]]
+
+
+async def test_questions_that_share_an_id_are_refused(tmp_path: Path) -> None:
+    agents = [{"name": name, "model": f"sim/{number}"} for number, name in enumerate(("a", "a:x"))]
+    config = simulated(agents=agents, questions={"domains": ["x:y", "y"], "per_domain": 1})
+    with pytest.raises(SetupError, match="two questions have the id 'a:x:y:1'"):
+        await run_exam(config, tmp_path)

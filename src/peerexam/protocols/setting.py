@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from peerexam.calls import canonical_json
+from peerexam.errors import SetupError
 from peerexam.examiners.base import Examiner, Paper, Style
 from peerexam.protocols.concurrency import together
 from peerexam.records import Domain, Question, to_json
@@ -42,7 +43,11 @@ class QuestionSet:
 async def set_questions(
     examiners: Sequence[Examiner], domains: Sequence[Domain], per_domain: int, style: Style
 ) -> QuestionSet:
-    """Let every examiner set questions in every domain (examiner paper, §3.1 and §3.3)."""
+    """Let every examiner set questions in every domain (examiner paper, §3.1 and §3.3).
+
+    Raises:
+        SetupError: Two questions have one id, so that their records could not be told apart.
+    """
     jobs = [(examiner, domain) for examiner in examiners for domain in domains]
     papers = await together(
         examiner.questions(domain, per_domain, style) for examiner, domain in jobs
@@ -53,6 +58,12 @@ async def set_questions(
         if paper.shortfall
     ]
     questions = tuple(question for paper in papers for question in paper.questions)
+    twice = [name for name, times in Counter(one.id for one in questions).items() if times > 1]
+    if twice:
+        raise SetupError(
+            f"two questions have the id '{twice[0]}': rename an agent or a domain, so that no name "
+            "runs on into another"
+        )
     failures = Counter(job[0].name for job, paper in zip(jobs, papers, strict=True) if paper.failed)
     return QuestionSet(questions, per_domain * len(jobs), tuple(notes), failures)
 
