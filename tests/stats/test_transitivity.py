@@ -117,7 +117,7 @@ def test_tables_about_other_agents_are_refused() -> None:
 def test_a_majority_that_goes_in_circles_names_its_members() -> None:
     # a > b > c > a on two questions, d beneath all of them: one circle of three.
     pairs = ("ab", "bc", "ca", "ad", "bd", "cd")
-    verdicts = [v for q in ("q1", "q2") for a, b in pairs for v in agreed(q, a, b)]
+    verdicts = [v for q in ("q1", "q2") for pair in pairs for v in agreed(q, pair[0], pair[1])]
     assert preference_cycles(comparisons_from(verdicts, "abcd", "j")) == [[("a", "b", "c")]]
     # Won twice and lost twice is no majority: without that edge there is no circle.
     turned = [*agreed("q3", "a", "c"), *agreed("q4", "a", "c")]

@@ -1,8 +1,8 @@
 """An agent with all its layers, in the one order that is right.
 
 From the outside in: `Configured`, `Ledgered`, `Budgeted`, `Deadline`, `Retrying`, `Limited`, then
-`Timed` and `Priced` close around the provider: an attempt's time does not count our own queue, and
-the cost is on the completion before the ledger stores it.
+`Landing`, `Timed` and `Priced` close around the provider: what was sent is waited for, an attempt's
+time does not count our own queue, and the cost is on the completion before the ledger stores it.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from peerexam.agents.budget import BudgetMeter
 from peerexam.agents.budgeted import Budgeted
 from peerexam.agents.configured import Configured
 from peerexam.agents.deadline import Deadline, Timed
+from peerexam.agents.landing import Landing
 from peerexam.agents.ledgered import Ledgered
 from peerexam.agents.limited import Limited
 from peerexam.agents.priced import Price, Priced
@@ -133,6 +134,8 @@ def wrap(
     agent = provider if price is None else Priced(provider, price)
     if settings.timeout is not None and not in_process:
         agent = Timed(agent, settings.timeout)
+    if not in_process:
+        agent = Landing(agent)
     agent = Retrying(_limited(agent, settings, run_slots), settings.attempts)
     if settings.deadline is not None:
         agent = Deadline(agent, settings.deadline)

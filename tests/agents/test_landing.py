@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from peerexam.agents.function import FunctionAgent
+from peerexam.agents.landing import Landing
+from peerexam.agents.stack import LayerSettings, wrap
+from peerexam.calls import Completion, Message, Request, request_key
+from peerexam.errors import PermanentError
+from peerexam.ledger.sqlite import SqliteLedger
+
+REQUEST = Request((Message("user", "How are you?"),))
+
+
+def slow(seconds: float, sent: list[str]) -> FunctionAgent:
+    async def answer(messages: list[dict[str, str]]) -> str:
+        sent.append(messages[-1]["content"])
+        await asyncio.sleep(seconds)
+        return "Well."
+
+    return FunctionAgent("slow", answer)
+
+
+async def call_off(task: asyncio.Task[Completion]) -> None:
+    await asyncio.sleep(0.05)
+    task.cancel()
+    await asyncio.wait((task,))
+
+
+async def test_a_call_that_was_sent_reaches_the_ledger_when_the_run_is_called_off(
+    tmp_path: Path,
+) -> None:
+    sent: list[str] = []
+    async with SqliteLedger.open(tmp_path / "ledger.sqlite") as ledger:
+        agent = wrap(slow(0.2, sent), LayerSettings(), ledger=ledger)
+        task = asyncio.create_task(agent.complete(REQUEST))
+        await call_off(task)
+        assert task.cancelled()
+        stored = await ledger.find(request_key(agent.fingerprint, REQUEST))
+        assert isinstance(stored, Completion)
+        assert stored.text == "Well."
+    assert sent == ["How are you?"]
+
+
+async def test_what_still_waits_for_its_place_is_not_sent() -> None:
+    sent: list[str] = []
+    agent = wrap(slow(0.2, sent), LayerSettings(concurrency=1))
+    first = asyncio.create_task(agent.complete(REQUEST))
+    second = asyncio.create_task(agent.complete(Request((Message("user", "And you?"),))))
+    await asyncio.sleep(0.05)
+    second.cancel()
+    first.cancel()
+    await asyncio.wait((first, second))
+    assert sent == ["How are you?"]
+
+
+async def test_the_grace_ends_and_the_call_with_it() -> None:
+    agent = Landing(slow(30, []), grace=0.1)
+    task = asyncio.create_task(agent.complete(REQUEST))
+    started = asyncio.get_running_loop().time()
+    await call_off(task)
+    assert task.cancelled()
+    assert asyncio.get_running_loop().time() - started < 10
+
+
+async def test_errors_pass_as_they_are() -> None:
+    def broken(messages: list[dict[str, str]]) -> str:
+        raise ZeroDivisionError("a bug")
+
+    with pytest.raises(PermanentError, match="a bug"):
+        await Landing(FunctionAgent("broken", broken)).complete(REQUEST)
