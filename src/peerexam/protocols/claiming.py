@@ -15,6 +15,7 @@ import yaml
 from pydantic import ValidationError
 
 from peerexam.errors import SetupError
+from peerexam.protocols.adopting import finish_adoption, workshop_of
 from peerexam.protocols.config import ExamConfig
 from peerexam.protocols.loading import dump_config
 from peerexam.runfolder import RunFolder
@@ -33,8 +34,20 @@ def claimed(path: Path, config: ExamConfig) -> Iterator[RunFolder]:
     folder = RunFolder(path)
     folder.create()
     with _alone(path):
+        finish_adoption(folder)
         _check(folder, config)
         yield folder
+
+
+def settled(folder: RunFolder) -> None:
+    """Finish what a process that was killed left half done in a folder.
+
+    Raises:
+        SetupError: There is something to finish, and another run is at work in the folder.
+    """
+    if workshop_of(folder).path.exists():
+        with _alone(folder.path):
+            finish_adoption(folder)
 
 
 @contextmanager

@@ -6,8 +6,6 @@ sealed, and an agent that joins later sets none.
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,9 +14,10 @@ from urllib.parse import quote
 from peerexam.agents.base import Agent
 from peerexam.calls import Json
 from peerexam.errors import BudgetReachedError, SetupError
+from peerexam.protocols.adopting import adopt, workshop_of
 from peerexam.protocols.archive import Archive, read_archive
 from peerexam.protocols.checks import identity
-from peerexam.protocols.claiming import claimed
+from peerexam.protocols.claiming import claimed, settled
 from peerexam.protocols.concurrency import together
 from peerexam.protocols.config import AgentConfig, ExamConfig, Questions, RoleName
 from peerexam.protocols.examination import Block, Cast, Rules, judge_answers
@@ -34,7 +33,6 @@ from peerexam.records import Question
 from peerexam.runfolder import RunFolder
 
 _OTHER_ROLES: tuple[RoleName, ...] = ("examiner", "examinee")
-_RECORDS = ("questions", "answers", "marks", "verdicts", "rankings")
 
 
 async def rejudge(
@@ -119,6 +117,7 @@ async def add(
         BudgetReachedError: The budget ended it; the folder is left as it was.
     """
     source = RunFolder(Path(folder))
+    settled(source)
     before = _config_of(source)
     if agent.name in [other.name for other in before.agents]:
         raise SetupError(f"the run already has an agent '{agent.name}': choose another name")
@@ -144,7 +143,7 @@ async def _add(
     unfinished = _unfinished(archive, held)
     if unfinished is not None:
         raise SetupError(f"{unfinished}: finish it with peerexam run, then add")
-    workshop = RunFolder(source.path / ".adding")
+    workshop = workshop_of(source)
     workshop.create()
     where = db if db is not None else str(source.ledger_path)
     async with stage(config, workshop, db=where, agents=agents, progress=progress) as scene:
@@ -160,11 +159,10 @@ async def _add(
                 f"{tally.stopped}: {source.path} is left as it was; the same command with a "
                 "bigger budget goes on"
             )
-        for kind in _RECORDS:
-            os.replace(workshop.path / f"{kind}.jsonl", source.path / f"{kind}.jsonl")
-        shutil.rmtree(workshop.path)
-        source.write_config(dump_config(config))
-        return finish(config, source, scene.fingerprints, questions, tally)
+        workshop.write_config(dump_config(config))
+        outcome = finish(config, workshop, scene.fingerprints, questions, tally)
+    adopt(source)
+    return replace(outcome, folder=source.path)
 
 
 async def _judge_again(question: Question, archive: Archive, cast: Cast, rules: Rules) -> Block:
