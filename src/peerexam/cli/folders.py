@@ -63,7 +63,15 @@ def import_results(arguments: argparse.Namespace) -> int:
 
 
 def _existing(text: str) -> Path:
+    from peerexam.runfolder import RunFolder
+
     folder = Path(text)
     if not folder.is_dir():
         raise SetupError(f"{folder} is no folder; name the one that a run left")
+    held = RunFolder(folder)
+    if held.config_path.exists() and not held.manifest_path.exists():
+        raise SetupError(
+            f"{folder} holds an exam that has not come to its end; `peerexam run` with the same "
+            "config and folder goes on with it"
+        )
     return folder
