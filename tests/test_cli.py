@@ -194,6 +194,27 @@ def test_report_prints_and_writes_again(
     assert (run_folder / "report.html").exists()
 
 
+@pytest.mark.parametrize("command", ["report", "export"])
+def test_a_run_that_was_stopped_is_said_to_be_one(
+    run_folder: Path, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    (run_folder / "manifest.json").unlink()
+    assert main([command, str(run_folder)]) == 2
+    assert "goes on with it" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["plan", "validate"])
+def test_two_that_judge_only_each_other_are_warned_of(
+    folder: Path, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    assert main([command, "EXAM.yaml"]) == 0
+    assert "no standings" not in capsys.readouterr().err
+    text = "\n".join(line for line in EXAM.splitlines() if "weak" not in line)
+    (folder / "two.yaml").write_text(text, encoding="utf-8")
+    assert main([command, "two.yaml"]) == 0
+    assert "no standings" in capsys.readouterr().err
+
+
 def test_export_lists_its_files(run_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     body = said(capsys, ["export", str(run_folder), "--out", "set", "--no-parquet"])
     assert "README.md" in body["files"]

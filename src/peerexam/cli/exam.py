@@ -53,17 +53,29 @@ def validate(arguments: argparse.Namespace) -> int:
         say_json({"valid": True, "name": config.name, "agents": [a.name for a in config.agents]})
     else:
         say(f"{arguments.exam} is in order: {len(config.agents)} agents, {questions} questions")
+    _warn(config)
     return 0
 
 
 def print_plan(arguments: argparse.Namespace) -> int:
     """Print calls, tokens and cost."""
-    planned = plan(config_from(arguments))
+    config = config_from(arguments)
+    planned = plan(config)
     if arguments.json:
         say_json(planned.to_json())
     else:
         say(_plan_text(planned))
+    _warn(config)
     return 0
+
+
+def _warn(config: ExamConfig) -> None:
+    examinees = {agent.name for agent in config.agents_in("examinee")}
+    if not any(len(examinees - {judge.name}) > 1 for judge in config.agents_in("judge")):
+        note(
+            "warning: no judge has two answers to compare besides its own, so there will be no "
+            "standings; add an agent that answers, or one that only judges"
+        )
 
 
 def _plan_text(planned: Plan) -> str:
