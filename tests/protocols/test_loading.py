@@ -323,3 +323,17 @@ def test_agents_are_read_from_an_exam_a_list_or_one_entry(tmp_path: Path) -> Non
     path = write(tmp_path, listed.replace("model: sim/b", "mdel: sim/b"))
     with pytest.raises(ConfigError, match=r":2: .*did you mean 'model'"):
         load_agents(path)
+
+
+def test_a_variant_is_one_of_an_agent_of_the_exam(tmp_path: Path) -> None:
+    path = tmp_path / "EXAM.yaml"
+    path.write_text(
+        "agents:\n"
+        "  - {name: a, model: sim/a}\n"
+        "  - name: b\n"
+        "    model: sim/b\n"
+        "    variant_of: aa\n"
+        "questions: {domains: [rivers]}\n"
+    )
+    with pytest.raises(ConfigError, match=r"EXAM\.yaml:5: .*variant of 'aa'"):
+        load_config(path, environ={})

@@ -10,7 +10,7 @@ import peerexam
 from peerexam.agents.function import FunctionAgent, ScriptedAgent
 from peerexam.calls import Completion, Request
 from peerexam.errors import BadKeyError, BudgetReachedError, SetupError
-from peerexam.protocols.config import AgentConfig, ExamConfig
+from peerexam.protocols.config import AgentConfig, ExamConfig, RoleName
 from peerexam.protocols.finishing import tally_folder
 from peerexam.protocols.loading import dump_config, load_config
 from peerexam.protocols.rerunning import add, rejudge
@@ -223,6 +223,24 @@ async def test_an_agent_that_joins_as_a_judge_ranks_everyone_else(tmp_path: Path
     orders = {r.order for r in RunFolder(tmp_path).rankings() if r.judge == "d"}
     assert orders == {(("a",), ("b",), ("c",))}
     assert "d" in outcome.standings["voting"]["judges_counted"]
+
+
+@pytest.mark.parametrize("roles", [("examinee",), ("examinee", "judge"), ("judge",)])
+async def test_running_a_folder_that_agents_joined_leaves_what_add_left(
+    tmp_path: Path, roles: tuple[RoleName, ...]
+) -> None:
+    await run_exam(spoken(follow_ups={"rounds": 1}), tmp_path, agents=speakers())
+    agents = dict(speakers())
+    for name, level in (("d", 5), ("e", 2)):
+        agents[name] = ScriptedAgent(speaker(name, level), name=name)
+        config = AgentConfig(name=name, model=f"openai/{name}@http://127.0.0.1:9/v1", roles=roles)
+        await add(tmp_path, config, agents=agents)
+    before = contents(tmp_path, *ALL_FILES)
+    again = {name: ScriptedAgent(speaker(name, 1), name=name) for name in "abcde"}
+    joined = load_config(tmp_path / "exam.yaml", environ={})
+    await run_exam(joined, tmp_path, agents=again)
+    assert {name: agent.calls for name, agent in again.items()} == dict.fromkeys("abcde", 0)
+    assert contents(tmp_path, *ALL_FILES) == before
 
 
 async def test_python_runs_inside_a_running_loop_too(tmp_path: Path) -> None:

@@ -63,7 +63,11 @@ class JudgeSettings(_Strict):
 
 
 class AgentConfig(_Strict):
-    """One agent of the exam. Its name is its identity."""
+    """One agent of the exam. Its name is its identity.
+
+    `joined` is written by `peerexam add`: the agent came when the exam had been held, and plays
+    only what that leaves it.
+    """
 
     name: Annotated[str, Field(min_length=1, max_length=100)]
     model: str
@@ -78,6 +82,7 @@ class AgentConfig(_Strict):
     judge: JudgeSettings = JudgeSettings()
     family: str | None = None
     variant_of: str | None = None
+    joined: bool = False
     price: Price | None = None
     limits: AgentLimits = AgentLimits()
     budget: Budget = Budget()
@@ -191,6 +196,13 @@ class ExamConfig(_Strict):
                 f"two agents are called '{names[twice]}': an agent's name is its identity, rename "
                 "one",
             )
+        for at, agent in enumerate(self.agents):
+            if agent.variant_of is not None and agent.variant_of not in names:
+                raise _misfit(
+                    ("agents", at, "variant_of"),
+                    f"'{agent.name}' is called a variant of '{agent.variant_of}', which is not "
+                    f"among the agents: {', '.join(names)}",
+                )
         if self.protocol == "exam" and self.examiner is None:
             raise _misfit(
                 ("protocol",), "protocol exam needs examiner: the name of the one central examiner"

@@ -129,9 +129,19 @@ def _status(questions: QuestionSet, tally: Tally) -> tuple[Status, str | None]:
     papers = {f"{who} as examiner": times for who, times in questions.failures.items()}
     failed = {who: times for who, times in (tally.failures + Counter(papers)).items() if times}
     if failed:
-        by_whom = ", ".join(f"{who} ({times})" for who, times in sorted(failed.items()))
+        by_whom = ", ".join(
+            f"{who} ({times}{_first_reason(tally.why.get(who))})"
+            for who, times in sorted(failed.items())
+        )
         reasons.append(f"calls failed: {by_whom}; {tally.again}")
     return ("partial", ". ".join(reasons)) if reasons else ("complete", None)
+
+
+def _first_reason(reason: str | None) -> str:
+    if reason is None:
+        return ""
+    line = " ".join(reason.split())
+    return f", first: {line[:160]}{'…' if len(line) > 160 else ''}"
 
 
 def _notes(config: ExamConfig, tally: Tally) -> Iterator[str]:

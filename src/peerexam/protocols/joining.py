@@ -12,6 +12,7 @@ from peerexam.protocols.examination import (
     Block,
     Cast,
     Rules,
+    examine,
     follow_up,
     judge_answers,
     panel,
@@ -19,6 +20,38 @@ from peerexam.protocols.examination import (
 )
 from peerexam.protocols.ranking import insert
 from peerexam.records import Answer, Question, Ranking, Verdict
+
+
+def joined_late(name: str) -> str:
+    """The note that a run carries on an agent that joined it."""
+    return f"{name} joined after the exam"
+
+
+async def examine_with_joined(
+    question: Question, cast: Cast, rules: Rules, joined: Sequence[str]
+) -> Block:
+    """Hold the examination as it was held: the exam's own agents, then each that joined later.
+
+    It leaves the records that `add` left, and asks nothing that was asked then.
+
+    Args:
+        question: Of the first round.
+        cast: Everyone.
+        rules: How the question is examined.
+        joined: Who joined, in that order.
+    """
+    block = await examine(question, _without(cast, joined), rules)
+    for place, name in enumerate(joined):
+        block = await join(name, block, _without(cast, joined[place + 1 :]), rules)
+    return block
+
+
+def _without(cast: Cast, names: Sequence[str]) -> Cast:
+    return Cast(
+        {name: role for name, role in cast.examiners.items() if name not in names},
+        {name: role for name, role in cast.examinees.items() if name not in names},
+        {name: role for name, role in cast.judges.items() if name not in names},
+    )
 
 
 async def join(name: str, block: Block, cast: Cast, rules: Rules) -> Block:

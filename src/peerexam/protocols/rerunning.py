@@ -22,7 +22,7 @@ from peerexam.protocols.concurrency import together
 from peerexam.protocols.config import AgentConfig, ExamConfig, Questions, RoleName
 from peerexam.protocols.examination import Block, Cast, Rules, judge_answers
 from peerexam.protocols.finishing import finish
-from peerexam.protocols.joining import join
+from peerexam.protocols.joining import join, joined_late
 from peerexam.protocols.loading import dump_config, load_config
 from peerexam.protocols.outcome import Outcome
 from peerexam.protocols.progress import Progress
@@ -122,7 +122,10 @@ async def add(
     if agent.name in [other.name for other in before.agents]:
         raise SetupError(f"the run already has an agent '{agent.name}': choose another name")
     joining = agent.model_copy(
-        update={"roles": tuple(role for role in agent.roles if role != "examiner")}
+        update={
+            "roles": tuple(role for role in agent.roles if role != "examiner"),
+            "joined": True,
+        }
     )
     config = before.model_copy(update={"agents": (*before.agents, joining)})
     with claimed(source.path, config):
@@ -153,7 +156,7 @@ async def _add(
 
         tally = await examine_all(archive.roots, examine, workshop, scene.admission, scene.window)
         tally.again = "peerexam run with the exam.yaml and --out of this folder asks them again"
-        questions = _sealed(archive, held, f"{name} joined after the exam")
+        questions = _sealed(archive, held, joined_late(name))
         if tally.stopped is not None:
             raise BudgetReachedError(
                 f"{tally.stopped}: {source.path} is left as it was; the same command with a "

@@ -12,6 +12,7 @@ import os
 import re
 import threading
 from collections.abc import Coroutine, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -21,6 +22,7 @@ from peerexam.protocols.claiming import claimed
 from peerexam.protocols.config import ExamConfig
 from peerexam.protocols.examination import examine
 from peerexam.protocols.finishing import finish
+from peerexam.protocols.joining import examine_with_joined, joined_late
 from peerexam.protocols.loading import dump_config, load_config
 from peerexam.protocols.outcome import Outcome
 from peerexam.protocols.progress import Progress
@@ -74,9 +76,11 @@ async def _hold(
     if not questions.questions:
         raise PeerexamError("no examiner set a single question:\n" + "\n".join(questions.notes))
     _note(progress, "examining")
+    joined = [agent.name for agent in config.agents if agent.joined]
+    questions = replace(questions, notes=(*questions.notes, *map(joined_late, joined)))
     tally = await examine_all(
         questions.questions,
-        lambda question: examine(question, scene.cast, scene.rules),
+        lambda question: examine_with_joined(question, scene.cast, scene.rules, joined),
         folder,
         scene.admission,
         scene.window,

@@ -12,6 +12,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 
 from peerexam.agents.budget import Admission
+from peerexam.calls import State
 from peerexam.errors import BudgetReachedError
 from peerexam.protocols.concurrency import in_order
 from peerexam.protocols.examination import Block
@@ -26,6 +27,7 @@ class Tally:
     Attributes:
         examined: Questions of the first round that are written whole.
         failures: Failed calls behind the records, by agent and role.
+        why: What the first of them said, by agent and role.
         follow_ups: Follow-ups that were due, had or not.
         lost_follow_ups: Those that could not be had.
         stopped: Why the run ended early, None where it did not.
@@ -35,11 +37,18 @@ class Tally:
 
     examined: int = 0
     failures: Counter[str] = field(default_factory=Counter)
+    why: dict[str, str] = field(default_factory=dict)
     follow_ups: int = 0
     lost_follow_ups: int = 0
     stopped: str | None = None
     inherited: str | None = None
     again: str = "the same command asks them again"
+
+    def count(self, who: str, state: State, reason: str | None) -> None:
+        """Take note of a record, where the call behind it failed."""
+        if state == "error":
+            self.failures[who] += 1
+            self.why.setdefault(who, reason or "no reason given")
 
 
 async def examine_all(
@@ -97,12 +106,12 @@ def _write(block: Block, writers: dict[str, RecordWriter], tally: Tally) -> None
             writers["questions"].emit(part.question)
         for answer in part.answers:
             writers["answers"].emit(answer)
-            tally.failures[f"{answer.examinee} as examinee"] += answer.state == "error"
+            tally.count(f"{answer.examinee} as examinee", answer.state, answer.reason)
         for mark in part.marks:
             writers["marks"].emit(mark)
-            tally.failures[f"{mark.judge} as judge"] += mark.state == "error"
+            tally.count(f"{mark.judge} as judge", mark.state, mark.reason)
         for verdict in part.verdicts:
             writers["verdicts"].emit(verdict)
-            tally.failures[f"{verdict.judge} as judge"] += verdict.state == "error"
+            tally.count(f"{verdict.judge} as judge", verdict.state, verdict.reason)
         for ranking in part.rankings:
             writers["rankings"].emit(ranking)
