@@ -337,3 +337,12 @@ def test_a_variant_is_one_of_an_agent_of_the_exam(tmp_path: Path) -> None:
     )
     with pytest.raises(ConfigError, match=r"EXAM\.yaml:5: .*variant of 'aa'"):
         load_config(path, environ={})
+
+
+def test_local_weights_that_do_not_exist_are_found_before_a_run(tmp_path: Path) -> None:
+    path = tmp_path / "EXAM.yaml"
+    path.write_text(
+        "agents:\n  - name: a\n    model: local/smollm3\nquestions: {domains: [rivers]}\n"
+    )
+    with pytest.raises(ConfigError, match=r"EXAM\.yaml:3: .*smollm3.*smollm2"):
+        load_config(path, environ={})

@@ -53,6 +53,10 @@ def parse_model(text: str) -> tuple[str, str, str | None, dict[str, Json]]:
     found = re.search(r"@(https?://.*)$", model)
     if found:
         model, base_url = model[: found.start()], found.group(1)
+    elif re.search(r"@[\w.-]+:\d+(/|$)", model):
+        raise SetupError(
+            f"'{text}' names an endpoint without http:// or https://: write provider/model@http://…"
+        )
     if not slash or not _PROVIDER.fullmatch(provider) or not model:
         raise SetupError(
             f"'{text}' is not a model name: write provider/model, as in openai/gpt-4o-mini, "

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from peerexam.agents.registry import installed_providers
 from peerexam.agents.spec import AgentSpec, parse_model
+from peerexam.agents.weights import WEIGHTS
 from peerexam.calls import Json, canonical_json
 from peerexam.errors import SetupError
 from peerexam.examiners.prompts import PromptLibrary
@@ -44,7 +45,7 @@ def _models(agents: Sequence[AgentConfig]) -> Iterator[tuple[Place, str]]:
     for index, agent in enumerate(agents):
         place = ("agents", index, "model")
         try:
-            provider = parse_model(agent.model)[0]
+            provider, model = parse_model(agent.model)[:2]
         except SetupError as error:
             yield place, str(error)
             continue
@@ -52,6 +53,8 @@ def _models(agents: Sequence[AgentConfig]) -> Iterator[tuple[Place, str]]:
             yield place, f"no provider '{provider}'; {suggest(provider, providers)}"
         elif provider == PLAYS_DIRECTLY:
             yield from _player(agent, place)
+        elif provider == "local" and model not in WEIGHTS:
+            yield place, f"no weights are called '{model}'; {suggest(model, sorted(WEIGHTS))}"
         elif agent.judge.by == "likelihood" and provider in _CANNOT_SCORE:
             yield (
                 ("agents", index, "judge", "by"),
