@@ -266,9 +266,11 @@ def start_server(
         SetupError: The file cannot be loaded, or the port not be had.
     """
     try:
-        # OpenMP reads it once, when it is loaded: threads that wait must not spin, or two of them
-        # beside any other busy process bring generation down to a tenth and less.
-        os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+        # GNU OpenMP reads it once, when it is loaded. By default a thread that waits spins so long
+        # that two of them beside other busy processes bring generation to a standstill; this short
+        # a spin costs nothing on an idle machine and gives way on a busy one.
+        if "OMP_WAIT_POLICY" not in os.environ:
+            os.environ.setdefault("GOMP_SPINCOUNT", "1000")
         import xllamacpp
     except ImportError as error:
         raise MissingExtraError(
