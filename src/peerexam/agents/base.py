@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Literal, Protocol
 
 from peerexam.calls import Completion, Json, Request
@@ -45,6 +45,38 @@ class Agent(Protocol):
 
     async def close(self) -> None:
         """Let go of connections and weights. More than once does no harm."""
+
+
+class Provider:
+    """What an agent that speaks for itself says of itself; a subclass adds how it answers.
+
+    Args:
+        name: Who it is in the exam.
+        fingerprint: What decides its answers. Never a secret.
+        features: What it can do.
+    """
+
+    def __init__(
+        self, name: str, fingerprint: Mapping[str, Json], features: Iterable[Feature]
+    ) -> None:
+        self._name = name
+        self._fingerprint = dict(fingerprint)
+        self._features = frozenset(features)
+
+    @property
+    def name(self) -> str:
+        """Who it is in the exam."""
+        return self._name
+
+    @property
+    def fingerprint(self) -> Mapping[str, Json]:
+        """What decides its answers."""
+        return self._fingerprint
+
+    @property
+    def features(self) -> frozenset[Feature]:
+        """What it can do."""
+        return self._features
 
 
 class Wrapper:

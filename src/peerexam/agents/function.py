@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import replace
 
-from peerexam.agents.base import Feature
+from peerexam.agents.base import Feature, Provider
 from peerexam.agents.thinking import split_thinking
 from peerexam.calls import Completion, Json, Request
 from peerexam.errors import (
@@ -26,7 +26,7 @@ Answering = Callable[[Chat], str | Awaitable[str]]
 Reply = str | Completion | Exception
 
 
-class FunctionAgent:
+class FunctionAgent(Provider):
     """An agent from a function `messages -> text`.
 
     A plain function runs in a thread, so that it may block. Text that it returns in leading
@@ -51,25 +51,8 @@ class FunctionAgent:
         version: str | None = None,
         features: Iterable[Feature] = ("chat",),
     ) -> None:
-        self._name = name
+        super().__init__(name, fingerprint or _fingerprint(name, fn, version), features)
         self._fn = fn
-        self._features = frozenset(features)
-        self._fingerprint = dict(fingerprint) if fingerprint else _fingerprint(name, fn, version)
-
-    @property
-    def name(self) -> str:
-        """Who it is in the exam."""
-        return self._name
-
-    @property
-    def fingerprint(self) -> Mapping[str, Json]:
-        """What decides its answers."""
-        return self._fingerprint
-
-    @property
-    def features(self) -> frozenset[Feature]:
-        """What it can do."""
-        return self._features
 
     async def complete(self, request: Request) -> Completion:
         """Call the function.
@@ -109,7 +92,7 @@ class FunctionAgent:
         return await result if inspect.isawaitable(result) else result
 
 
-class ScriptedAgent:
+class ScriptedAgent(Provider):
     """The seam for tests: an agent whose replies a function gives.
 
     Args:
@@ -130,27 +113,10 @@ class ScriptedAgent:
         features: Iterable[Feature] = ("chat",),
         fingerprint: Mapping[str, Json] | None = None,
     ) -> None:
+        super().__init__(name, fingerprint or {"provider": "scripted", "model": name}, features)
         self._reply = reply
-        self._name = name
-        self._features = frozenset(features)
-        self._fingerprint = dict(fingerprint or {"provider": "scripted", "model": name})
         self.requests: list[Request] = []
         self.closed = False
-
-    @property
-    def name(self) -> str:
-        """Who it is in the exam."""
-        return self._name
-
-    @property
-    def fingerprint(self) -> Mapping[str, Json]:
-        """What decides its answers."""
-        return self._fingerprint
-
-    @property
-    def features(self) -> frozenset[Feature]:
-        """What it can do."""
-        return self._features
 
     @property
     def calls(self) -> int:

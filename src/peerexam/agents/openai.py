@@ -23,7 +23,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 import openai
 
-from peerexam.agents.base import Agent, Feature
+from peerexam.agents.base import Agent, Feature, Provider
 from peerexam.agents.openai_dialect import Dialect, refused_parameter
 from peerexam.agents.openai_errors import Rejection, blot, error_of, read_rejection
 from peerexam.agents.openai_reply import read_reply
@@ -60,7 +60,7 @@ class _Reply:
     latency: float
 
 
-class OpenAIAgent:
+class OpenAIAgent(Provider):
     """One model at one OpenAI-compatible endpoint.
 
     Args:
@@ -75,13 +75,12 @@ class OpenAIAgent:
     def __init__(self, spec: AgentSpec, key: str, base_url: str) -> None:
         options = dict(spec.options)
         _check_options(options, key)
-        self._name = spec.name
+        super().__init__(spec.name, _fingerprint(spec.model, base_url, options), _features(options))
         self._model = spec.model
         self._secret = "" if key == _NO_KEY else key
         self._timeout: float | None = options.get("timeout")
         self._extra: dict[str, Any] = options.get("extra_body") or {}
         self._chat = options.get("chat", True) is not False
-        self._features = _features(options)
         limit = options.get("max_tokens_param")
         hosted = base_url.rstrip("/") == DEFAULT_URL
         self._dialect = Dialect(
@@ -90,7 +89,6 @@ class OpenAIAgent:
             limit_is_fixed=limit is not None,
             chat=self._chat,
         )
-        self._fingerprint = _fingerprint(spec.model, base_url, options)
         self._client = openai.AsyncOpenAI(
             api_key=key,
             base_url=base_url,
@@ -102,21 +100,6 @@ class OpenAIAgent:
 
     def __repr__(self) -> str:
         return f"OpenAIAgent(name={self._name!r}, model={self._model!r})"
-
-    @property
-    def name(self) -> str:
-        """Who it is in the exam."""
-        return self._name
-
-    @property
-    def fingerprint(self) -> Mapping[str, Json]:
-        """Provider, model, endpoint, and the options that decide answers."""
-        return self._fingerprint
-
-    @property
-    def features(self) -> frozenset[Feature]:
-        """What the options say that the server can do."""
-        return self._features
 
     async def complete(self, request: Request) -> Completion:
         """Answer one request.

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
 
-from peerexam.agents.base import Agent, Feature
+from peerexam.agents.base import Agent, Provider
 from peerexam.agents.spec import AgentSpec
 from peerexam.calls import Completion, Json, Request, State
 from peerexam.errors import PermanentError, SetupError
@@ -39,14 +39,14 @@ class _Entry:
     completion: Completion
 
 
-class RecordedAgent:
+class RecordedAgent(Provider):
     """Answers by question id or by question text.
 
     Args:
         name: Who it is in the exam.
         entries: Numbered entries of the file.
         source: The file's name, for messages.
-        fingerprint: What decides its answers.
+        fingerprint: The hash of the file, so that a moved file is the same and a changed one not.
 
     Raises:
         SetupError: An entry cannot be used, or two entries answer one question differently.
@@ -59,9 +59,8 @@ class RecordedAgent:
         source: str,
         fingerprint: Mapping[str, Json],
     ) -> None:
-        self._name = name
+        super().__init__(name, fingerprint, ("chat",))  # it is asked as a chat model is
         self._source = source
-        self._fingerprint = dict(fingerprint)
         self._by_id: dict[str, _Entry] = {}
         self._by_text: dict[str, _Entry | None] = {}
         self._by_words: dict[str, _Entry | None] = {}
@@ -69,21 +68,6 @@ class RecordedAgent:
             self._add(_read(row, line, source))
         if not self._by_id and not self._by_text:
             raise SetupError(f"{source} holds no answers of agent '{name}'")
-
-    @property
-    def name(self) -> str:
-        """Who it is in the exam."""
-        return self._name
-
-    @property
-    def fingerprint(self) -> Mapping[str, Json]:
-        """The hash of the file, so that a moved file is the same and a changed one is not."""
-        return self._fingerprint
-
-    @property
-    def features(self) -> frozenset[Feature]:
-        """It is asked as a chat model is."""
-        return frozenset({"chat"})
 
     def lookup(self, question_id: str | None, text: str | None) -> Completion | None:
         """The recorded answer, by id, else by exact text, else by text with spaces made even."""
