@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, version
 
 from peerexam.agents import llama_shared
@@ -253,6 +253,7 @@ def _form(form: Form) -> dict[str, Json]:
     return {"json_schema": schema}
 
 
+@cache  # every call's key holds it, and looking it up reads files
 def _engine_version() -> str:
     try:
         return f"xllamacpp {version('xllamacpp')}"
