@@ -19,32 +19,32 @@ import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from peerexam.calls import Completion, Message, Request, Usage, request_key
+from peerexam.calls import Call, Completion, Message, Request, Usage, call_of, encoded
 from peerexam.ledger.sqlite import SqliteLedger
 
 AGENT = "one"
 FINGERPRINT = {"provider": "bench", "model": "mock-7b", "endpoint": "http://127.0.0.1:8000/v1"}
-Put = Callable[[str, Request, Completion], Awaitable[object]]
+Put = Callable[[Call, Completion], Awaitable[object]]
 
 
-def calls(n: int, size: int) -> list[tuple[str, Request, Completion]]:
+def calls(n: int, size: int) -> list[tuple[Call, Completion]]:
     half = "x" * (size // 2 - 100)
     made = []
     for number in range(n):
         request = Request((Message("user", f"{number} {half}"),))
         made.append(
-            (request_key(FINGERPRINT, request), request, Completion(half, usage=Usage(400, 200)))
+            (call_of(AGENT, encoded(FINGERPRINT), request), Completion(half, usage=Usage(400, 200)))
         )
     return made
 
 
-async def drive(work: list[tuple[str, Request, Completion]], producers: int, put: Put) -> float:
+async def drive(work: list[tuple[Call, Completion]], producers: int, put: Put) -> float:
     """Seconds for all of it."""
     waiting = iter(work)
 
     async def produce() -> None:
-        for key, request, completion in waiting:
-            await put(key, request, completion)
+        for call, completion in waiting:
+            await put(call, completion)
 
     start = time.perf_counter()
     async with asyncio.TaskGroup() as group:
@@ -71,13 +71,11 @@ async def with_hold_up(run: Awaitable[float]) -> tuple[float, float]:
     return seconds, longest
 
 
-async def grouped(
-    folder: Path, work: list[tuple[str, Request, Completion]], producers: int
-) -> None:
+async def grouped(folder: Path, work: list[tuple[Call, Completion]], producers: int) -> None:
     async with SqliteLedger.open(folder / "grouped.sqlite") as ledger:
 
-        async def put(key: str, request: Request, completion: Completion) -> object:
-            return await ledger.record(key, AGENT, FINGERPRINT, request, completion)
+        async def put(call: Call, completion: Completion) -> object:
+            return await ledger.record(call, completion)
 
         used = time.process_time()
         seconds, held = await with_hold_up(drive(work, producers, put))
@@ -92,17 +90,17 @@ async def grouped(
         print(f"ratio:            {rate / alone:9.1f}")
 
         start = time.perf_counter()
-        for key, _, _ in work[:2000]:
-            await ledger.find(key)
+        for call, _ in work[:2000]:
+            await ledger.find(call.key)
         looked = (time.perf_counter() - start) / min(2000, len(work))
         print(f"find:             {looked * 1e6:9.0f} µs a look-up")
 
 
-async def one_commit_each(folder: Path, work: list[tuple[str, Request, Completion]]) -> float:
+async def one_commit_each(folder: Path, work: list[tuple[Call, Completion]]) -> float:
     async with SqliteLedger.open(folder / "alone.sqlite") as ledger:
         start = time.perf_counter()
-        for key, request, completion in work:
-            await ledger.record(key, AGENT, FINGERPRINT, request, completion)
+        for call, completion in work:
+            await ledger.record(call, completion)
         return len(work) / (time.perf_counter() - start)
 
 

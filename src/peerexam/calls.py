@@ -216,6 +216,49 @@ def canonical_json(value: Json) -> str:
     return _CANONICAL.encode(value)
 
 
+def encoded(value: Json) -> bytes:
+    """Canonical JSON as the ledger stores and the key hashes it.
+
+    A lone surrogate in model text must not make a call unstorable, hence WTF-8.
+
+    Raises:
+        ValueError: The value holds NaN or an infinity.
+        TypeError: It holds something that JSON cannot.
+    """
+    return canonical_json(value).encode("utf-8", "surrogatepass")
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One agent's request, encoded once for its key and for the ledger.
+
+    Attributes:
+        key: The name under which the ledger stores what comes of it.
+        agent: The agent's name in the exam.
+        fingerprint: What the agent is, as `encoded` has it; no secret.
+        request: As `encoded(request_to_json(request))`.
+    """
+
+    key: str
+    agent: str
+    fingerprint: bytes
+    request: bytes
+
+
+def call_of(agent: str, fingerprint: bytes, request: Request) -> Call:
+    """Encode a request.
+
+    Args:
+        agent: The agent's name in the exam; it is no part of the key.
+        fingerprint: The agent's, `encoded`: an agent has many calls and one fingerprint.
+        request: What it is asked.
+    """
+    body = encoded(request_to_json(request))
+    # Byte for byte the canonical JSON of [KEY_VERSION, fingerprint, request].
+    digest = hashlib.sha256(b"[%d,%b,%b]" % (KEY_VERSION, fingerprint, body))
+    return Call(digest.hexdigest(), agent, fingerprint, body)
+
+
 def request_key(fingerprint: Mapping[str, Json], request: Request) -> str:
     """The name under which the ledger stores a call's completion.
 
@@ -226,9 +269,7 @@ def request_key(fingerprint: Mapping[str, Json], request: Request) -> str:
     Returns:
         64 hexadecimal digits (SHA-256 of the canonical JSON of both and of `KEY_VERSION`).
     """
-    body = [KEY_VERSION, dict(fingerprint), request_to_json(request)]
-    # surrogatepass: a lone surrogate in model text must not make a call unstorable.
-    return hashlib.sha256(canonical_json(body).encode("utf-8", "surrogatepass")).hexdigest()
+    return call_of("", encoded(dict(fingerprint)), request).key
 
 
 def completion_to_json(completion: Completion) -> dict[str, Json]:

@@ -14,13 +14,16 @@ from typing import Any
 import pytest
 
 from peerexam.calls import (
+    Call,
     Completion,
     Message,
     Request,
     Sampling,
     TokenLogprob,
     Usage,
+    encoded,
     request_key,
+    request_to_json,
 )
 from peerexam.errors import LedgerFileError, SetupError
 from peerexam.ledger.base import Failure, Totals
@@ -35,10 +38,14 @@ def ask(text: str, **options: Any) -> Request:
     return Request((Message("user", text),), **options)
 
 
+def call(key: str, agent: str, fingerprint: dict[str, Any], request: Request) -> Call:
+    return Call(key, agent, encoded(fingerprint), encoded(request_to_json(request)))
+
+
 async def put(
     ledger: SqliteLedger, key: str, outcome: Completion | Failure, agent: str = "one"
 ) -> Completion | Failure:
-    return await ledger.record(key, agent, {**ALPHA, "agent": agent}, ask(key), outcome)
+    return await ledger.record(call(key, agent, {**ALPHA, "agent": agent}, ask(key)), outcome)
 
 
 def names_in(folder: Path) -> list[str]:
@@ -62,7 +69,7 @@ async def test_what_was_recorded_is_found_again_after_reopening(tmp_path: Path) 
     key = request_key(ALPHA, request_)
     async with SqliteLedger.open(tmp_path / "ledger.sqlite") as ledger:
         assert await ledger.find(key) is None
-        recorded = await ledger.record(key, "one", ALPHA, request_, completion)
+        recorded = await ledger.record(call(key, "one", ALPHA, request_), completion)
         assert isinstance(recorded, Completion)
         assert recorded.call == key
     async with SqliteLedger.open(tmp_path / "ledger.sqlite") as ledger:
@@ -142,7 +149,7 @@ async def test_a_failure_is_kept_replaced_and_at_last_gives_way_to_a_success(
 async def test_text_that_utf_8_cannot_hold_comes_back_exactly(tmp_path: Path) -> None:
     text = "lone \ud83d, apart \ud83d\ude00, nul \0, \u2028"
     async with SqliteLedger.open(tmp_path / "ledger.sqlite") as ledger:
-        await ledger.record("k", "ag\ud800ent", {"model": text}, ask(text), Completion(text))
+        await ledger.record(call("k", "ag\ud800ent", {"model": text}, ask(text)), Completion(text))
         assert await ledger.find("k") == Completion(text, call="k")
         stored = await ledger.stored("k")
         assert stored is not None
@@ -203,14 +210,16 @@ async def test_a_cancelled_waiter_does_not_take_its_record_back(tmp_path: Path) 
 OTHER_PROCESS = """
 import asyncio, json, sys
 from pathlib import Path
-from peerexam.calls import Completion, Message, Request
+from dataclasses import replace
+from peerexam.calls import Completion, Message, Request, call_of
 from peerexam.ledger.sqlite import SqliteLedger
 
 async def main(path, me):
     async with SqliteLedger.open(Path(path)) as ledger:
         async def put(n):
             request = Request((Message("user", str(n)),))
-            got = await ledger.record(f"k{n:03}", me, {"m": 1}, request, Completion(f"{me} {n}"))
+            call = replace(call_of(me, b"{}", request), key=f"k{n:03}")
+            got = await ledger.record(call, Completion(f"{me} {n}"))
             return got.text
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(put(n)) for n in range(300)]
@@ -250,7 +259,8 @@ async def test_processes_that_share_a_file_get_the_same_answers(tmp_path: Path) 
 KILLED_PROCESS = """
 import asyncio, sys
 from pathlib import Path
-from peerexam.calls import Completion, Message, Request
+from dataclasses import replace
+from peerexam.calls import Completion, Message, Request, call_of
 from peerexam.ledger.sqlite import SqliteLedger
 
 async def main(path):
@@ -259,7 +269,8 @@ async def main(path):
         for n in range(100_000):
             key = f"{me}-{n}"
             request = Request((Message("user", key),))
-            await ledger.record(key, "one", {"m": 1}, request, Completion("x" * 500))
+            call = replace(call_of("one", b"{}", request), key=key)
+            await ledger.record(call, Completion("x" * 500))
             print(key, flush=True)
     async with asyncio.TaskGroup() as group:
         for me in range(16):
@@ -292,7 +303,8 @@ async def test_nothing_that_was_acknowledged_is_lost_to_kill_9(tmp_path: Path, a
 FULL_DISK = """
 import asyncio, resource, sys
 from pathlib import Path
-from peerexam.calls import Completion, Message, Request
+from dataclasses import replace
+from peerexam.calls import Completion, Message, Request, call_of
 from peerexam.errors import LedgerFileError
 from peerexam.ledger.sqlite import SqliteLedger
 
@@ -302,7 +314,8 @@ async def main(path):
         async def put(n):
             request = Request((Message("user", str(n)),))
             try:
-                await ledger.record(f"k{n}", "one", {"m": 1}, request, Completion("x" * 4000))
+                call = replace(call_of("one", b"{}", request), key=f"k{n}")
+                await ledger.record(call, Completion("x" * 4000))
             except LedgerFileError as error:
                 return str(error)
             return "stored"
@@ -478,7 +491,7 @@ async def test_a_ledger_opens_by_path_and_by_url(
     monkeypatch.chdir(tmp_path)
     for where in (tmp_path / "a.sqlite", "a.sqlite", "sqlite:///a.sqlite", f"sqlite:///{tmp_path}/a.sqlite"):  # fmt: skip  # noqa: E501
         ledger = open_ledger(where)
-        await ledger.record("k", "one", {}, ask("k"), Completion("same file"))
+        await ledger.record(call("k", "one", {}, ask("k")), Completion("same file"))
         assert await ledger.find("k") == Completion("same file", call="k")
         await ledger.close()
     assert names_in(tmp_path) == ["a.sqlite"]

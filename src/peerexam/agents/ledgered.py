@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from peerexam.agents.base import Agent, Wrapper
-from peerexam.calls import Completion, Request, request_key
+from peerexam.calls import Call, Completion, Request, call_of, encoded
 from peerexam.errors import CallError
 from peerexam.ledger.base import Failure, Ledger
 
@@ -49,6 +49,7 @@ class Ledgered(Wrapper):
         super().__init__(inner)
         self._ledger = ledger
         self._on_replay = on_replay
+        self._fingerprint = encoded(dict(inner.fingerprint))
         self._flights: dict[str, _Flight] = {}
         self._failed: dict[str, CallError] = {}
 
@@ -62,12 +63,13 @@ class Ledgered(Wrapper):
             CallError: The inner agent failed, now or earlier in this run.
             LedgerFileError: The ledger could not be read or written.
         """
-        key = request_key(self.inner.fingerprint, request)
+        call = call_of(self.inner.name, self._fingerprint, request)
+        key = call.key
         flight = self._flights.get(key)
         if flight is None:
             # A task, because the call must outlive the first who asked while others wait. It is
             # owned: every waiter awaits it below, and the last to leave ends it.
-            flight = _Flight(asyncio.get_running_loop().create_task(self._fly(key, request)))
+            flight = _Flight(asyncio.get_running_loop().create_task(self._fly(call, request)))
             self._flights[key] = flight
         flight.waiters += 1
         try:
@@ -88,11 +90,11 @@ class Ledgered(Wrapper):
             if not flight.task.cancelled():
                 flight.task.exception()  # seen, so that asyncio does not report it as lost
 
-    async def _fly(self, key: str, request: Request) -> Completion:
-        failed = self._failed.get(key)
+    async def _fly(self, call: Call, request: Request) -> Completion:
+        failed = self._failed.get(call.key)
         if failed is not None:
             raise _afresh(failed)
-        stored = await self._ledger.find(key)
+        stored = await self._ledger.reserve(call.key)
         if isinstance(stored, Completion):
             if self._on_replay is not None:
                 self._on_replay(stored)
@@ -100,24 +102,16 @@ class Ledgered(Wrapper):
         try:
             completion = await self.inner.complete(request)
         except CallError as error:
-            failure = Failure(type(error).__name__, str(error))
-            standing = await self._record(key, request, failure)
+            standing = await self._ledger.record(call, Failure(type(error).__name__, str(error)))
             if isinstance(standing, Completion):
                 return standing  # another process had the answer
-            self._failed[key] = _afresh(error)
+            self._failed[call.key] = _afresh(error)
             raise
-        standing = await self._record(key, request, completion)
-        return standing if isinstance(standing, Completion) else replace(completion, call=key)
-
-    async def _record(
-        self, key: str, request: Request, outcome: Completion | Failure
-    ) -> Completion | Failure:
-        standing = await self._ledger.record(
-            key, self.inner.name, self.inner.fingerprint, request, outcome
-        )
-        if isinstance(standing, Failure) or standing.call == key:
-            return standing
-        return replace(standing, call=key)
+        except BaseException:
+            await self._ledger.release(call.key)
+            raise
+        standing = await self._ledger.record(call, completion)
+        return standing if isinstance(standing, Completion) else replace(completion, call=call.key)
 
 
 def _afresh(error: CallError) -> CallError:

@@ -4,6 +4,7 @@
 - A success is never overwritten: when two processes answered the same request, the first record
   stays and both get it.
 - A failure is stored, and the next success replaces it.
+- Where several machines share it, the same request is not asked twice while both live.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from peerexam.calls import Completion, Json, Request
+from peerexam.calls import Call, Completion
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,15 +47,19 @@ class Ledger(Protocol):
     async def find(self, key: str) -> Completion | Failure | None:
         """What is stored under a request key, its `call` set; None where there is nothing."""
 
-    async def record(
-        self,
-        key: str,
-        agent: str,
-        fingerprint: Mapping[str, Json],
-        request: Request,
-        outcome: Completion | Failure,
-    ) -> Completion | Failure:
-        """Store an outcome and return what stands under the key once it is committed.
+    async def reserve(self, key: str) -> Completion | Failure | None:
+        """What `find` gives; where that is no completion, the right to ask with it.
+
+        From here to `record` or `release` no other process that shares the ledger asks the same,
+        as far as the database can hold it to that. While another living process has the right,
+        this waits, and then says what stands.
+        """
+
+    async def release(self, key: str) -> None:
+        """Give up the right to ask, nothing having come of it."""
+
+    async def record(self, call: Call, outcome: Completion | Failure) -> Completion | Failure:
+        """Store an outcome and return what stands under the call's key once it is committed.
 
         That is the outcome itself, or the completion that another process stored first.
         """

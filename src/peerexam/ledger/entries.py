@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from peerexam.calls import (
+    Call,
     Completion,
     Json,
-    Request,
-    canonical_json,
     completion_from_json,
     completion_to_json,
-    request_to_json,
+    encoded,
 )
 from peerexam.ledger.base import Failure
 
@@ -26,20 +24,14 @@ class Entry:
     """A call and its outcome, ready to be stored; texts are JSON in bytes.
 
     Attributes:
-        key: The request key.
-        agent: The agent's name, as bytes.
-        fingerprint: The agent's.
+        call: Who asked what.
         created: Seconds since 1970.
-        request: As `request_to_json` has it.
         outcome: What is to be stored.
         body: The outcome as JSON.
     """
 
-    key: str
-    agent: bytes
-    fingerprint: bytes
+    call: Call
     created: float
-    request: bytes
     outcome: Completion | Failure
     body: bytes
 
@@ -73,32 +65,17 @@ class StoredCall:
     created: float
 
 
-def entry_of(
-    key: str,
-    agent: str,
-    fingerprint: Mapping[str, Json],
-    request: Request,
-    outcome: Completion | Failure,
-) -> Entry:
-    """Encode a call.
+def entry_of(call: Call, outcome: Completion | Failure) -> Entry:
+    """Encode an outcome.
 
     Raises:
         ValueError: It holds NaN or an infinity.
-        TypeError: The fingerprint holds something that JSON cannot.
     """
     if isinstance(outcome, Failure):
         body: Json = [outcome.kind, outcome.message]
     else:
         body = completion_to_json(outcome)
-    return Entry(
-        key,
-        agent.encode("utf-8", "surrogatepass"),
-        _bytes(dict(fingerprint)),
-        time.time(),
-        _bytes(request_to_json(request)),
-        outcome,
-        _bytes(body),
-    )
+    return Entry(call, time.time(), outcome, encoded(body))
 
 
 def completion_of(key: str, body: str) -> Completion:
@@ -109,10 +86,6 @@ def completion_of(key: str, body: str) -> Completion:
 def failure_of(body: str) -> Failure:
     """Decode a stored failure."""
     return Failure(*json.loads(body))
-
-
-def _bytes(value: Json) -> bytes:
-    return canonical_json(value).encode("utf-8", "surrogatepass")
 
 
 def _count(tokens: int | None) -> int | None:

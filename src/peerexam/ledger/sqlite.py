@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 import sqlite3
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import TypeVar
 
-from peerexam.calls import Completion, Json, Request, request_from_json
+from peerexam.calls import Call, Completion, Json, Request, request_from_json
 from peerexam.ledger.base import Failure, Totals
 from peerexam.ledger.entries import StoredCall, completion_of, entry_of, failure_of
 from peerexam.ledger.schema import open_database, refusals
@@ -96,14 +96,14 @@ class SqliteLedger:
             row = self._reader.execute(_FIND_FAILURE, (key,)).fetchone()
         return None if row is None else failure_of(row[0])
 
-    async def record(
-        self,
-        key: str,
-        agent: str,
-        fingerprint: Mapping[str, Json],
-        request: Request,
-        outcome: Completion | Failure,
-    ) -> Completion | Failure:
+    async def reserve(self, key: str) -> Completion | Failure | None:
+        """What `find` gives. Processes that share a file do not wait for each other's calls."""
+        return await self.find(key)
+
+    async def release(self, key: str) -> None:
+        """Nothing: `reserve` holds nothing here."""
+
+    async def record(self, call: Call, outcome: Completion | Failure) -> Completion | Failure:
         """Store an outcome and return what stands under the key once it is on disk.
 
         A caller that is cancelled while it waits does not take the record back.
@@ -113,10 +113,10 @@ class SqliteLedger:
                 process for too long, or the ledger is closed. Nothing was stored.
             ValueError: The outcome holds NaN or an infinity.
         """
-        standing = await self._writer.submit(entry_of(key, agent, fingerprint, request, outcome))
-        if isinstance(standing, Failure) or standing.call == key:
+        standing = await self._writer.submit(entry_of(call, outcome))
+        if isinstance(standing, Failure) or standing.call == call.key:
             return standing
-        return replace(standing, call=key)
+        return replace(standing, call=call.key)
 
     async def known_keys(self) -> set[str]:
         """The keys of every call that was answered."""

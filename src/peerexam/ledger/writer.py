@@ -58,7 +58,7 @@ class GroupWriter:
         self._connection = connection
         self._path = path
         self._waiting: queue.SimpleQueue[Waiter | None] = queue.SimpleQueue()
-        self._agents: dict[tuple[bytes, bytes], int] = {}
+        self._agents: dict[tuple[str, bytes], int] = {}
         self._closing = threading.Lock()
         self._closed = False
         self._thread = threading.Thread(target=self._run, name="peerexam-ledger", daemon=True)
@@ -133,18 +133,25 @@ class GroupWriter:
         answered = [entry for entry in entries if not isinstance(entry.outcome, Failure)]
         standing = self._store_successes(answered)
         if self._connection.execute(_ANY_FAILURE).fetchone() is not None:
-            self._connection.executemany(_DROP_FAILURE, [(entry.key,) for entry in answered])
+            self._connection.executemany(_DROP_FAILURE, [(entry.call.key,) for entry in answered])
         return [
             self._store_failure(entry)
             if isinstance(entry.outcome, Failure)
-            else standing.get(entry.key, entry.outcome)
+            else standing.get(entry.call.key, entry.outcome)
             for entry in entries
         ]
 
     def _store_successes(self, entries: Sequence[Entry]) -> dict[str, Completion]:
         """Insert all at once; where a key was taken, read what stands under every key."""
         rows = [
-            (entry.key, self._agent(entry), entry.created, *entry.usage, entry.request, entry.body)
+            (
+                entry.call.key,
+                self._agent(entry),
+                entry.created,
+                *entry.usage,
+                entry.call.request,
+                entry.body,
+            )
             for entry in entries
         ]
         before = self._connection.total_changes
@@ -155,28 +162,29 @@ class GroupWriter:
         self._connection.executemany(_INSERT_CALL, rows[whole:])
         if self._connection.total_changes - before == len(rows):
             return {}
-        found = (self._connection.execute(_FIND_CALL, (entry.key,)) for entry in entries)
+        found = (self._connection.execute(_FIND_CALL, (entry.call.key,)) for entry in entries)
         return {
-            entry.key: completion_of(entry.key, cursor.fetchone()[0])
+            entry.call.key: completion_of(entry.call.key, cursor.fetchone()[0])
             for entry, cursor in zip(entries, found, strict=True)
         }
 
     def _store_failure(self, entry: Entry) -> Outcome:
-        success = self._connection.execute(_FIND_CALL, (entry.key,)).fetchone()
+        success = self._connection.execute(_FIND_CALL, (entry.call.key,)).fetchone()
         if success is not None:
-            return completion_of(entry.key, success[0])
+            return completion_of(entry.call.key, success[0])
         self._connection.execute(
             _INSERT_FAILURE,
-            (entry.key, self._agent(entry), entry.created, entry.request, entry.body),
+            (entry.call.key, self._agent(entry), entry.created, entry.call.request, entry.body),
         )
         return entry.outcome
 
     def _agent(self, entry: Entry) -> int:
         """The number of the entry's agent, which is stored once and not with every call."""
-        known = self._agents.get((entry.agent, entry.fingerprint))
+        agent = (entry.call.agent, entry.call.fingerprint)
+        known = self._agents.get(agent)
         if known is not None:
             return known
-        names = (entry.agent, entry.fingerprint)
+        names = (entry.call.agent.encode("utf-8", "surrogatepass"), entry.call.fingerprint)
         self._connection.execute(
             "INSERT OR IGNORE INTO agents(name, fingerprint)"
             " VALUES (CAST(? AS TEXT), CAST(? AS TEXT))",
@@ -186,7 +194,7 @@ class GroupWriter:
             "SELECT id FROM agents WHERE name = CAST(? AS TEXT) AND fingerprint = CAST(? AS TEXT)",
             names,
         ).fetchone()
-        self._agents[names] = int(number)
+        self._agents[agent] = int(number)
         return int(number)
 
 

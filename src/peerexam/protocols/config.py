@@ -21,16 +21,24 @@ class _Strict(BaseModel):
 
 
 class Price(_Strict):
-    """US dollars for a million tokens."""
+    """US dollars for a million tokens; cached prompt tokens cost `input` unless said otherwise."""
 
     input: Annotated[float, Field(ge=0)]
     output: Annotated[float, Field(ge=0)]
+    cached_input: Annotated[float, Field(ge=0)] | None = None
 
 
 class AgentLimits(_Strict):
-    """What one agent may be asked, and how long it may take."""
+    """What one agent may be asked, and how long it may take.
 
-    concurrency: Positive = 16
+    `concurrency` calls at once are made throughout. Without it, their number adapts to what the
+    provider bears, up to `max_concurrency`. An agent is given up after `give_up_after` calls in a
+    row that failed for good: its remaining calls fail at once.
+    """
+
+    concurrency: Positive | None = None
+    max_concurrency: Positive = 64
+    give_up_after: Positive = 20
     requests_per_minute: Positive | None = None
     tokens_per_minute: Positive | None = None
     attempts: Positive = 6
@@ -39,11 +47,16 @@ class AgentLimits(_Strict):
 
 
 class Budget(_Strict):
-    """What a run, or one agent, may spend at most."""
+    """What a run, or one agent, may spend at most.
+
+    `seconds` is wall time of one session for the run, and for an agent the time that its calls of
+    one session took, added up.
+    """
 
     usd: Annotated[float, Field(ge=0)] | None = None
     calls: Annotated[int, Field(ge=0)] | None = None
     tokens: Annotated[int, Field(ge=0)] | None = None
+    seconds: Annotated[float, Field(ge=0)] | None = None
 
 
 class JudgeSettings(_Strict):
@@ -120,11 +133,15 @@ class FollowUps(_Strict):
 
 
 class Fitness(_Strict):
-    """Below these a judge is shown as unfit and loses its vote."""
+    """Below these a judge is shown as unfit and loses its vote.
+
+    A `max_attack_success` below 1 has every judge probed with answers that order it about.
+    """
 
     min_swap_consistency: Fraction = 0.0
     max_invalid_rate: Fraction = 1.0
     max_first_preference: Annotated[float, Field(ge=0, le=1)] = 1.0
+    max_attack_success: Fraction = 1.0
 
 
 class Judging(_Strict):
@@ -135,7 +152,7 @@ class Judging(_Strict):
     """
 
     marks: bool = True
-    ranking: Literal["merge_sort", "round_robin", "none"] = "merge_sort"
+    ranking: Literal["merge_sort", "rank_merge", "round_robin", "none"] = "merge_sort"
     panel: Literal["all", "author"] = "all"
     disagreement: Literal["tie", "average", "abstain"] = "tie"
     own_answers: Literal["agent", "model"] = "agent"
@@ -157,10 +174,14 @@ class Voting(_Strict):
 
 
 class Limits(_Strict):
-    """What the whole run may do at once and spend in all."""
+    """What the whole run may do at once and spend in all.
+
+    After `stall_warning` seconds in which no call ended, the oldest one is named.
+    """
 
     concurrency: Positive = 64
     window: Positive | None = None
+    stall_warning: Annotated[float, Field(gt=0)] = 60.0
     budget: Budget = Budget()
 
 

@@ -298,7 +298,7 @@ def _layers(agent: AgentConfig, concurrency: int) -> LayerSettings:
         top_p=agent.top_p,
         max_tokens=agent.max_tokens,
         seed=agent.seed,
-        concurrency=min(limits.concurrency, concurrency),
+        concurrency=min(limits.concurrency or 16, concurrency),
         requests_per_minute=limits.requests_per_minute,
         tokens_per_minute=limits.tokens_per_minute,
         attempts=limits.attempts,
