@@ -57,7 +57,7 @@ class Dialect:
         self._merges_turns = False
 
     def body(self, request: Request) -> dict[str, Any]:
-        """The call's arguments."""
+        """The call's JSON body."""
         body: dict[str, Any] = {"model": self._model, **self._sampling(request)}
         if self._chat:
             body["messages"] = self._messages(request.messages)
@@ -137,8 +137,7 @@ class Dialect:
 
 def refused_parameter(rejection: Rejection, sent: Mapping[str, Any]) -> str | None:
     """The parameter of ours that a refusal names, by its `param` or in its words."""
-    names = [name for name in sent if name not in ("messages", "prompt", "model", "extra_body")]
-    names += list(sent.get("extra_body", ()))
+    names = [name for name in sent if name not in ("messages", "prompt", "model")]
     if rejection.param is not None:
         param = rejection.param.split(".")[-1] if rejection.param not in names else rejection.param
         return param if param in names else None
@@ -154,7 +153,7 @@ def _form(form: Form | None) -> dict[str, Any]:
     if form is None:
         return {}
     if form.kind == "grammar":
-        return {"extra_body": {"grammar": form.body}}
+        return {"grammar": form.body}
     schema = {"name": "reply", "schema": json.loads(form.body), "strict": True}
     return {"response_format": {"type": "json_schema", "json_schema": schema}}
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import Any
+from urllib.parse import quote
 
 from peerexam.errors import (
     BadKeyError,
@@ -73,14 +74,16 @@ class Rejection:
         return self.status == 400 and bool(_FILTERED.search(f"{self.code} {self.message}"))
 
 
-def read_rejection(status: int, headers: Mapping[str, str], body: Any, secret: str) -> Rejection:
+def read_rejection(
+    status: int, headers: Mapping[str, str], body: Any, blot: Callable[[str], str] = str
+) -> Rejection:
     """Read an error reply.
 
     Args:
         status: The HTTP status; 200 where the error stands inside a reply.
         headers: The reply's headers.
         body: The decoded JSON, or the text.
-        secret: The key, which the message must not repeat.
+        blot: Blots the key out of what the server says; see `blotter`.
     """
     error = body.get("error", body) if isinstance(body, Mapping) else body
     fields: Mapping[str, Any] = error if isinstance(error, Mapping) else {}
@@ -90,17 +93,35 @@ def read_rejection(status: int, headers: Mapping[str, str], body: Any, secret: s
         status = _status_inside(code, f"{code} {kind} {message}")
     return Rejection(
         status=status,
-        message=blot(message or f"HTTP status {status}", secret)[:_LONGEST_MESSAGE],
-        code=blot(code, secret),
-        kind=blot(kind, secret),
-        param=None if param is None else blot(param, secret),
+        message=blot(message or f"HTTP status {status}")[:_LONGEST_MESSAGE],
+        code=blot(code),
+        kind=blot(kind),
+        param=None if param is None else blot(param),
         retry_after=retry_after(headers),
     )
 
 
-def blot(text: str, secret: str) -> str:
-    """The text with the key blotted out: servers repeat keys in their messages."""
-    return text.replace(secret, "[key]") if secret else text
+def blotter(secrets: Sequence[str]) -> Callable[[str], str]:
+    """Blots keys out of texts: servers repeat them in their messages, also in other spellings.
+
+    Args:
+        secrets: The longest first, so that no part of one is left standing.
+
+    >>> blotter(["sk-1/2"])("bad key sk-1/2 or sk-1%2F2")
+    'bad key [key] or [key]'
+    """
+    spellings = [
+        spelling
+        for secret in secrets
+        for spelling in dict.fromkeys((secret, quote(secret), quote(secret, safe="")))
+    ]
+
+    def blot(text: str) -> str:
+        for spelling in spellings:
+            text = text.replace(spelling, "[key]")
+        return text
+
+    return blot
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:

@@ -54,7 +54,7 @@ class BuiltIn:
 
 
 BUILT_IN = {
-    "openai": BuiltIn("peerexam.agents.openai:create", "openai", "openai", "OPENAI_API_KEY"),
+    "openai": BuiltIn("peerexam.agents.openai:create", key_variable="OPENAI_API_KEY"),
     "local": BuiltIn("peerexam.agents.local:create_local", "xllamacpp", "local", runs_here=True),
     "gguf": BuiltIn("peerexam.agents.local:create_gguf", "xllamacpp", "local", runs_here=True),
     "file": BuiltIn("peerexam.agents.recorded:create", runs_here=True),
