@@ -1,0 +1,1 @@
+"""What plug-in authors test their agents with: a server with weather, and a conformance kit."""
