@@ -19,6 +19,8 @@
     │   └── PermanentError        the same call fails again
     │       ├── BadKeyError
     │       ├── UnknownModelError
+    │       ├── QuotaExhaustedError
+    │       ├── AgentLostError        given up for this session: no call was made
     │       ├── RefusedParameterError
     │       ├── ContextTooLongError
     │       └── DeadlineExceededError
@@ -132,6 +134,14 @@ class BadKeyError(PermanentError):
 
 class UnknownModelError(PermanentError):
     """The endpoint does not know the model (HTTP 404)."""
+
+
+class QuotaExhaustedError(PermanentError):
+    """The account has no money or quota left (HTTP 402, or said so in another reply)."""
+
+
+class AgentLostError(PermanentError):
+    """The agent was given up for this session, so the call was not made."""
 
 
 class RefusedParameterError(PermanentError):

@@ -18,6 +18,7 @@ from peerexam.errors import (
     ContextTooLongError,
     OverloadedError,
     PermanentError,
+    QuotaExhaustedError,
     RateLimitedError,
     RetryableError,
     UnknownModelError,
@@ -33,7 +34,9 @@ _OUT_OF_MONEY = re.compile(r"insufficient.?(quota|funds|balance|credit)|billing"
 _UNKNOWN_MODEL = re.compile(
     r"model_not_found|model.{0,80}(does not exist|not found)", re.IGNORECASE
 )
-_FILTERED = re.compile(r"content_filter|content_policy_violation|ResponsibleAIPolicy")
+_FILTERED = re.compile(
+    r"content_filter|content_policy_violation|ResponsibleAIPolicy|[Yy]our input was flagged"
+)
 _WORDS_TO_STATUS = (
     (re.compile(r"rate.?limit", re.IGNORECASE), 429),
     (re.compile(r"overload|server_error|timeout|unavailable|internal", re.IGNORECASE), 529),
@@ -70,8 +73,8 @@ class Rejection:
 
     @property
     def is_filtered(self) -> bool:
-        """Whether a content filter stopped the prompt (Azure tells it as a 400)."""
-        return self.status == 400 and bool(_FILTERED.search(f"{self.code} {self.message}"))
+        """Whether a content filter stopped the prompt (Azure: a 400, OpenRouter: a 403)."""
+        return self.status in (400, 403) and bool(_FILTERED.search(f"{self.code} {self.message}"))
 
 
 def read_rejection(
@@ -145,8 +148,9 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 def error_of(rejection: Rejection, model: str) -> CallError:
     """The error of ours that a rejection is."""
     message = f"{rejection.message} (HTTP {rejection.status}, model {model})"
-    if _OUT_OF_MONEY.search(f"{rejection.code} {rejection.kind}"):
-        return PermanentError(f"no quota left: {message}")
+    no_money = _OUT_OF_MONEY.search(f"{rejection.code} {rejection.kind}")
+    if no_money or rejection.status == 402:
+        return QuotaExhaustedError(f"no quota left: {message}")
     if _is_retryable(rejection.status):
         return _retryable(rejection.status)(message, rejection.retry_after)
     return _permanent(rejection)(message)
