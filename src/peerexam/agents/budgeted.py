@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from peerexam.agents.base import Agent, Wrapper
 from peerexam.agents.budget import BudgetMeter, Hold, Spend
-from peerexam.agents.priced import Price
+from peerexam.agents.priced import Tariff
 from peerexam.agents.token_estimate import actual, estimate
 from peerexam.calls import Completion, Request
 from peerexam.errors import SetupError
@@ -29,7 +29,7 @@ class Budgeted(Wrapper):
     """
 
     def __init__(
-        self, inner: Agent, meters: Iterable[BudgetMeter], price: Price | None = None
+        self, inner: Agent, meters: Iterable[BudgetMeter], price: Tariff | None = None
     ) -> None:
         super().__init__(inner)
         self._meters = tuple(meters)

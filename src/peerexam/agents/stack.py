@@ -19,7 +19,8 @@ from peerexam.agents.deadline import Deadline, Timed
 from peerexam.agents.landing import Landing
 from peerexam.agents.ledgered import Ledgered
 from peerexam.agents.limited import Limited
-from peerexam.agents.priced import Price, Priced
+from peerexam.agents.priced import FREE, Price, Priced, Tariff
+from peerexam.agents.pricing import price_of
 from peerexam.agents.recorded import RecordedAgent
 from peerexam.agents.registry import create_agent, runs_here
 from peerexam.agents.retrying import Retrying
@@ -47,7 +48,8 @@ class LayerSettings:
         timeout: For one attempt; None is no limit. Agents that run in this process have none,
             since a busy machine is no reason to begin again.
         deadline: For all attempts of one call with the waits between them; None is no limit.
-        price: None is unknown, save for agents that run here: they cost nothing.
+        price: None leaves it to the price list (`pricing.price_of`), where the agent is built
+            by its spec. What the provider itself reports wins over both.
     """
 
     system: str | None = None
@@ -92,14 +94,17 @@ def assemble(
             meets an agent without a price.
     """
     spec, settings = _take_settings(spec, settings or LayerSettings())
+    provider = create_agent(spec)
+    quote = price_of(spec, settings.price)
     return wrap(
-        create_agent(spec),
+        provider,
         settings,
         ledger=ledger,
         meters=meters,
         paid=paid,
         run_slots=run_slots,
         in_process=runs_here(spec.provider),
+        listed=None if quote is None else quote.tariff,
     )
 
 
@@ -112,6 +117,7 @@ def wrap(
     paid: Callable[[Agent], Agent] | None = None,
     run_slots: asyncio.Semaphore | None = None,
     in_process: bool = False,
+    listed: Tariff | None = None,
 ) -> Agent:
     """Put the layers round an agent that is there already, a `FunctionAgent` for instance.
 
@@ -123,6 +129,7 @@ def wrap(
         paid: See `assemble`.
         run_slots: See `assemble`.
         in_process: It answers from this process: no limit on one attempt, and no cost.
+        listed: What it costs where the settings have no price of their own.
 
     Raises:
         SetupError: A budget in US dollars meets an agent without a price.
@@ -130,7 +137,7 @@ def wrap(
     if isinstance(provider, RecordedAgent):
         return provider
     settings = settings or LayerSettings()
-    price = settings.price or (Price(0.0, 0.0) if in_process else None)
+    price: Tariff | None = settings.price or listed or (FREE if in_process else None)
     agent = provider if price is None else Priced(provider, price)
     if settings.timeout is not None and not in_process:
         agent = Timed(agent, settings.timeout)

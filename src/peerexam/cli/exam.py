@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from peerexam.errors import SetupError
 from peerexam.protocols.config import ExamConfig
 from peerexam.protocols.loading import load_config
 from peerexam.protocols.plan import Line, Plan, plan
+from peerexam.protocols.prices import price_text
 from peerexam.protocols.spans import Span
 
 
@@ -90,7 +92,8 @@ def _plan_text(planned: Plan) -> str:
     lines.insert(1, "─" * len(lines[0]))
     lines.insert(-1, "─" * len(lines[0]))
     head = f"{planned.questions} questions; calls least, expected and most, tokens expected"
-    return "\n".join([head, "", *lines, "", *(f"- {text}" for text in planned.assumptions)])
+    notes = [*planned.assumptions, *_prices(planned)]
+    return "\n".join([head, "", *lines, "", *(f"- {text}" for text in notes)])
 
 
 def _plan_row(line: Line) -> tuple[str, ...]:
@@ -101,7 +104,7 @@ def _plan_row(line: Line) -> tuple[str, ...]:
         does,
         *_counts(line.calls),
         _thousands(tokens.expected),
-        "unknown price" if line.cost is None else _money(line.cost),
+        "unknown" if line.cost is None else _money(line.cost),
     )
 
 
@@ -122,6 +125,15 @@ def _thousands(value: float) -> str:
 
 def _money(cost: Span) -> str:
     return "none" if not cost.most else f"${cost.expected:,.4f} – ${cost.most:,.4f}"
+
+
+def _prices(planned: Plan) -> Iterator[str]:
+    """A line for every agent that costs something, or of which nobody knows."""
+    for name, quote in planned.prices.items():
+        if quote is None:
+            yield f"price of {plain(name)}: unknown; set price: {{input: …, output: …}} to have it"
+        elif quote.source != "runs here":
+            yield f"price of {plain(name)}: {price_text(quote)}"
 
 
 def _total(planned: Plan) -> str:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
-from peerexam.agents.registry import runs_here
-from peerexam.agents.spec import parse_model
+from peerexam.agents.pricing import Quote
 from peerexam.calls import Json
-from peerexam.protocols.checks import PLAYS_DIRECTLY
 from peerexam.protocols.config import ExamConfig, RoleName
 from peerexam.protocols.counting import Counting, Task, Work
+from peerexam.protocols.prices import quotes
 from peerexam.protocols.spans import Span, total
 from peerexam.tasks.question_file import load_questions
 
@@ -40,11 +39,13 @@ class Plan:
         lines: By agent and task, in the order of the file.
         questions: Of the first round.
         assumptions: What the figures rest on.
+        prices: By agent; None is unknown.
     """
 
     lines: tuple[Line, ...]
     questions: int
     assumptions: tuple[str, ...]
+    prices: Mapping[str, Quote | None] = field(default_factory=dict)
 
     @property
     def calls(self) -> Span:
@@ -74,6 +75,10 @@ class Plan:
             "calls": _counted(self.calls),
             "tokens": _counted(self.tokens),
             "cost_usd": {**_dollars(self.cost), "unknown_for": list(self.unpriced)},
+            "prices": {
+                name: None if quote is None else quote.to_json()
+                for name, quote in self.prices.items()
+            },
             "lines": [_line_json(line) for line in self.lines],
             "assumptions": list(self.assumptions),
         }
@@ -94,20 +99,22 @@ def plan(config: ExamConfig, own_questions: Sequence[str] | None = None) -> Plan
     if own_questions is None and file is not None:
         own_questions = [question.text for question in load_questions(file)]
     counting = Counting(config, own_questions)
-    lines = tuple(_priced(work) for work in counting.work())
-    return Plan(lines, counting.questions, tuple(counting.assumptions()))
+    prices = quotes(config)
+    lines = tuple(_priced(work, prices[work.agent.name]) for work in counting.work())
+    return Plan(lines, counting.questions, tuple(counting.assumptions()), prices)
 
 
-def _priced(work: Work) -> Line:
+def _priced(work: Work, quote: Quote | None) -> Line:
     agent = work.agent
-    provider = parse_model(agent.model)[0]
     cost: Span | None = None
-    if agent.price is not None:
-        cost = work.prompt_tokens * (agent.price.input / 1e6) + work.completion_tokens * (
-            agent.price.output / 1e6
+    if quote is not None:
+        # Some tariffs rise with the prompt; none of it is counted as cached.
+        mean = work.prompt_tokens.most / work.calls.most if work.calls.most else 0
+        rate = quote.tariff.rate(round(mean))
+        cost = work.prompt_tokens * (rate.input / 1e6) + work.completion_tokens * (
+            rate.output / 1e6
         )
-    elif runs_here(provider) or provider == PLAYS_DIRECTLY:
-        cost = Span()
+        cost += work.calls * rate.request
     return Line(
         agent.name,
         work.role,

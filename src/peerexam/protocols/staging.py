@@ -14,7 +14,6 @@ from dataclasses import dataclass
 
 from peerexam.agents.base import Agent
 from peerexam.agents.budget import Admission, BudgetLimits, BudgetMeter, Spend
-from peerexam.agents.priced import Price
 from peerexam.agents.stack import LayerSettings, assemble, wrap
 from peerexam.agents.watched import Watched
 from peerexam.calls import Json
@@ -34,6 +33,7 @@ from peerexam.protocols.config import AgentConfig, Budget, ExamConfig, RoleName
 from peerexam.protocols.examination import Cast, Rules
 from peerexam.protocols.own_answers import own_answers
 from peerexam.protocols.plan import Line, plan
+from peerexam.protocols.prices import own_price
 from peerexam.protocols.progress import Progress
 from peerexam.runfolder import RunFolder
 
@@ -304,5 +304,5 @@ def _layers(agent: AgentConfig, concurrency: int) -> LayerSettings:
         attempts=limits.attempts,
         timeout=limits.timeout,
         deadline=limits.deadline,
-        price=None if agent.price is None else Price(agent.price.input, agent.price.output),
+        price=own_price(agent),
     )
