@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from peerexam.protocols.config import ExamConfig
 from peerexam.protocols.plan import Line, plan
-from peerexam.protocols.ranking import merge_sort
-from peerexam.protocols.spans import Span, comparisons, mean_comparisons
+from peerexam.protocols.ranking import METHODS
+from peerexam.protocols.spans import Span, comparisons, longest_path, mean_comparisons
 
 
 def exam(agents: list[dict[str, Any]], **changes: Any) -> ExamConfig:
@@ -34,7 +34,7 @@ def by_task(lines: tuple[Line, ...], agent: str) -> dict[str, Line]:
     return {line.task: line for line in lines if line.agent == agent}
 
 
-async def counted(n: int, strength: list[float]) -> int:
+async def counted(n: int, strength: list[float], method: str = "merge_sort") -> int:
     """How many comparisons the sort makes; equal strengths tie."""
     asked = 0
 
@@ -44,31 +44,38 @@ async def counted(n: int, strength: list[float]) -> int:
         one, other = strength[int(a)], strength[int(b)]
         return 0.5 if one == other else float(one > other)
 
-    await merge_sort([str(i) for i in range(n)], compare)
+    await METHODS[method]([str(i) for i in range(n)], compare)
     return asked
 
 
+@pytest.mark.parametrize("method", ["merge_sort", "rank_merge"])
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 6])
-async def test_the_spans_hold_over_all_orders(n: int) -> None:
-    counts = [await counted(n, list(order)) for order in itertools.permutations(range(n))]
-    span = comparisons(n, "merge_sort")
+async def test_the_spans_hold_over_all_orders(n: int, method: str) -> None:
+    counts = [await counted(n, list(order), method) for order in itertools.permutations(range(n))]
+    span = comparisons(n, method)
     assert span.most == max(counts)
     assert span.least <= min(counts)
     # The mean over all n! orders, which the recurrence gives in closed form.
     assert span.expected == pytest.approx(sum(counts) / len(counts))
 
 
+@pytest.mark.parametrize("method", ["merge_sort", "rank_merge"])
 @pytest.mark.parametrize("n", [2, 3, 5, 8])
-async def test_the_least_is_reached_where_everything_ties(n: int) -> None:
-    assert await counted(n, [1.0] * n) == comparisons(n, "merge_sort").least
+async def test_the_least_is_reached_where_everything_ties(n: int, method: str) -> None:
+    assert await counted(n, [1.0] * n, method) == comparisons(n, method).least
 
 
 @settings(max_examples=40, deadline=None)
-@given(n=st.integers(2, 40), values=st.integers(1, 40), seed=st.integers(0, 10**6))
-async def test_no_sort_leaves_the_span(n: int, values: int, seed: int) -> None:
+@given(
+    n=st.integers(2, 40),
+    values=st.integers(1, 40),
+    seed=st.integers(0, 10**6),
+    method=st.sampled_from(["merge_sort", "rank_merge"]),
+)
+async def test_no_sort_leaves_the_span(n: int, values: int, seed: int, method: str) -> None:
     rng = random.Random(seed)
-    asked = await counted(n, [float(rng.randrange(values)) for _ in range(n)])
-    span = comparisons(n, "merge_sort")
+    asked = await counted(n, [float(rng.randrange(values)) for _ in range(n)], method)
+    span = comparisons(n, method)
     assert span.least <= asked <= span.most
     assert span.least <= span.expected <= span.most
 
@@ -76,6 +83,24 @@ async def test_no_sort_leaves_the_span(n: int, values: int, seed: int) -> None:
 def test_the_mean_agrees_with_the_known_value_for_eight() -> None:
     # By hand: 4 merges of 1 + 1 at 1, 2 of 2 + 2 at 4 − 4/3, 1 of 4 + 4 at 8 − 8/5.
     assert mean_comparisons(8) == pytest.approx(4 * 1 + 2 * (4 - 4 / 3) + (8 - 8 / 5))
+
+
+@pytest.mark.parametrize(
+    ("n", "merge_path", "rank_path"),
+    [(4, 4, 3), (8, 11, 6), (16, 26, 10), (32, 57, 15), (64, 120, 21)],
+)
+def test_the_paths_are_the_closed_forms(n: int, merge_path: int, rank_path: int) -> None:
+    # For n = 2^k: 2n − 2 − lg n and k(k + 1)/2, worked out by hand.
+    assert longest_path(n, "merge_sort") == merge_path
+    assert longest_path(n, "rank_merge") == rank_path
+
+
+def test_the_mean_of_rank_merge_agrees_with_hand_counts() -> None:
+    # 2: one comparison. 4: two of these, and 2 answers in 2 others, gaps at depth 2, 2 and 1, so
+    # 2 · 5/3. 8: two of these, and 4 answers in 4 others, gaps at depth 3, 3, 2, 2, 2: 4 · 12/5.
+    four = 2 * 1 + 2 * 5 / 3
+    assert comparisons(4, "rank_merge").expected == pytest.approx(four)
+    assert comparisons(8, "rank_merge").expected == pytest.approx(2 * four + 4 * 12 / 5)
 
 
 def test_a_peer_examination_of_three_is_counted_as_by_hand() -> None:
@@ -184,7 +209,7 @@ def test_own_questions_are_read_and_need_no_examiner(tmp_path: Path) -> None:
     rounds=st.integers(0, 3),
     sample=st.none() | st.integers(1, 4),
     panel=st.sampled_from(["all", "author"]),
-    ranking=st.sampled_from(["merge_sort", "round_robin", "none"]),
+    ranking=st.sampled_from(["merge_sort", "rank_merge", "round_robin", "none"]),
 )
 def test_least_is_at_most_expected_and_expected_at_most_most(
     n: int, rounds: int, sample: int | None, panel: str, ranking: str

@@ -8,7 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from peerexam.protocols.ranking import Groups, merge_sort, most_comparisons, round_robin
+from peerexam.protocols.ranking import (
+    METHODS,
+    Groups,
+    insert,
+    merge_sort,
+    most_comparisons,
+    rank_merge,
+    round_robin,
+)
+from peerexam.protocols.spans import comparisons, longest_path
 
 
 def names(n: int) -> list[str]:
@@ -45,9 +54,9 @@ def test_equal_answers_stay_tied(n: int, rng: random.Random) -> None:
     assert sorted(name for group in groups for name in group) == names(n)
 
 
-@given(st.integers(2, 24), st.randoms(use_true_random=False), st.booleans())
+@given(st.integers(2, 24), st.randoms(use_true_random=False), st.sampled_from(sorted(METHODS)))
 def test_any_judge_even_a_cyclic_one_ends_in_a_ranking(
-    n: int, rng: random.Random, robin: bool
+    n: int, rng: random.Random, method: str
 ) -> None:
     asked = 0
 
@@ -56,10 +65,9 @@ def test_any_judge_even_a_cyclic_one_ends_in_a_ranking(
         asked += 1
         return rng.choice([0.0, 0.25, 0.5, 0.75, 1.0, None])
 
-    method = round_robin if robin else merge_sort
-    groups = asyncio.run(method(names(n), compare))
+    groups = asyncio.run(METHODS[method](names(n), compare))
     assert sorted(name for group in groups for name in group) == names(n)
-    assert asked <= (n * (n - 1) // 2 if robin else most_comparisons(n))
+    assert asked <= comparisons(n, method).most
 
 
 def test_rock_paper_scissors_is_a_three_way_tie_in_a_round_robin() -> None:
@@ -72,10 +80,71 @@ def test_rock_paper_scissors_is_a_three_way_tie_in_a_round_robin() -> None:
     assert groups == [["rock", "paper", "scissors"]]
 
 
-def test_the_two_halves_are_sorted_at_the_same_time() -> None:
-    # With one comparison a tick, 8 answers need as many ticks as the critical path has
-    # comparisons: at most 1 + 3 + 7 = 11 (both halves at once), where one after another
-    # needs up to 17.
+@given(st.integers(1, 20), st.randoms(use_true_random=False), st.integers(1, 20))
+def test_rank_merge_agrees_with_the_true_order_ties_among_it(
+    n: int, rng: random.Random, values: int
+) -> None:
+    level = {name: rng.randrange(values) for name in names(n)}
+    asked: list[frozenset[str]] = []
+
+    async def compare(a: str, b: str) -> float:
+        asked.append(frozenset((a, b)))
+        return 0.5 if level[a] == level[b] else float(level[a] > level[b])
+
+    groups = asyncio.run(rank_merge(rng.sample(names(n), n), compare))
+    assert [{level[name] for name in group} for group in groups] == [
+        {value} for value in sorted(set(level.values()), reverse=True)
+    ]
+    assert sorted(name for group in groups for name in group) == names(n)
+    assert comparisons(n, "rank_merge").least <= len(asked) <= comparisons(n, "rank_merge").most
+    assert len(asked) == len(set(asked)), "no pair is asked twice"
+
+
+def test_rank_merge_keeps_each_half_in_order_where_verdicts_form_a_cycle() -> None:
+    # The halves are sorted as a > b and c > d. Then c goes behind b, and d before a: d may not
+    # come before c, so it stands right behind it.
+    beats = {("a", "b"), ("c", "d"), ("a", "c"), ("b", "c"), ("d", "a"), ("d", "b")}
+
+    async def compare(first: str, second: str) -> float:
+        return float((first, second) in beats)
+
+    groups = asyncio.run(rank_merge(["a", "b", "c", "d"], compare))
+    assert groups == [["a"], ["b"], ["c"], ["d"]]
+
+
+def test_a_comparison_without_a_result_counts_as_a_tie_in_every_sort() -> None:
+    async def compare(a: str, b: str) -> float | None:
+        return None if "b" in (a, b) else float(a < b)
+
+    assert asyncio.run(rank_merge(["c", "a", "b"], compare)) == [["a"], ["c", "b"]]
+    assert asyncio.run(insert("b", [["a"], ["c"]], compare)) == [["a"], ["c", "b"]]
+
+
+@given(st.integers(2, 16), st.randoms(use_true_random=False), st.sampled_from(sorted(METHODS)))
+def test_a_ranking_does_not_depend_on_which_comparison_ends_first(
+    n: int, rng: random.Random, method: str
+) -> None:
+    verdicts = {
+        (a, b): rng.choice([0.0, 0.5, 1.0, None]) for a in names(n) for b in names(n) if a != b
+    }
+
+    async def ranked(order: random.Random | None) -> Groups:
+        async def compare(a: str, b: str) -> float | None:
+            for _ in range(0 if order is None else order.randrange(9)):
+                await asyncio.sleep(0)
+            return verdicts[a, b]
+
+        return await METHODS[method](names(n), compare)
+
+    assert asyncio.run(ranked(None)) == asyncio.run(ranked(rng))
+
+
+# Comparisons in a row by hand. Merge sort of 8, both halves at once: 1 + 3 + 7 = 11, where one
+# after another needs up to 17. Rank merge: ⌈lg 2⌉ + ⌈lg 3⌉ + ⌈lg 5⌉ = 6. A round robin: 1.
+@pytest.mark.parametrize(
+    ("method", "row"), [("merge_sort", 11), ("rank_merge", 6), ("round_robin", 1)]
+)
+def test_what_can_be_asked_at_the_same_time_is(method: str, row: int) -> None:
     ticks = 0
 
     async def run() -> Groups:
@@ -88,7 +157,8 @@ def test_the_two_halves_are_sorted_at_the_same_time() -> None:
             await gate
             return float(a < b)
 
-        task = asyncio.ensure_future(merge_sort(["c", "a", "g", "e", "b", "h", "d", "f"], compare))
+        answers = ["c", "a", "g", "e", "b", "h", "d", "f"]
+        task = asyncio.ensure_future(METHODS[method](answers, compare))
         while not task.done():
             for _ in range(20):
                 await asyncio.sleep(0)
@@ -99,7 +169,7 @@ def test_the_two_halves_are_sorted_at_the_same_time() -> None:
         return await task
 
     assert asyncio.run(run()) == [[name] for name in "abcdefgh"]
-    assert ticks <= 11
+    assert ticks <= row == longest_path(8, method)
 
 
 @pytest.mark.parametrize(("n", "most"), [(1, 0), (2, 1), (4, 5), (8, 17), (16, 49), (64, 321)])

@@ -34,6 +34,9 @@ _WORDS_OF_PROMPT: dict[Task, int] = {
 }
 """Tokens of the prompt's own words, before question and answers are put in."""
 
+_IN_WORDS = {"merge_sort": "merge sort", "rank_merge": "rank merge"}
+"""The rankings whose number of comparisons depends on how they fall out."""
+
 _REASK = 60
 """Tokens of the message that says what was wrong with a reply."""
 
@@ -92,8 +95,9 @@ class Counting:
         """What the figures rest on, a sentence each."""
         yield "a call that fails in transit and is sent again counts once"
         by_prompt = any(judge.judge.by == "prompt" for judge in self._judges)
-        if by_prompt and self._config.judging.ranking == "merge_sort":
-            yield "comparisons: merge sort over answers in random order; ties make it fewer"
+        method = _IN_WORDS.get(self._config.judging.ranking)
+        if by_prompt and method:
+            yield f"comparisons: {method} over answers in random order; ties make it fewer"
         if any(self._follow_ups_by(name).most for name in self._set):
             yield f"follow-ups: expected after {CORRECT:.0%} of the answers of every round"
         yield f"tokens: {_CHARACTERS_PER_TOKEN} characters each; expected answers half their limit"

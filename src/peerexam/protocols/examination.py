@@ -16,7 +16,7 @@ from typing import TypedDict
 from peerexam.examiners.base import Examinee, Examiner, FollowUp, Judge
 from peerexam.protocols.comparing import Comparison, Disagreement, compare
 from peerexam.protocols.concurrency import both, together
-from peerexam.protocols.ranking import Groups, merge_sort, round_robin
+from peerexam.protocols.ranking import METHODS, Groups
 from peerexam.records import Answer, Mark, Question, Ranking, Verdict
 
 
@@ -174,8 +174,7 @@ async def _rank(
         return comparison.points
 
     async def sort() -> Groups:
-        method = round_robin if rules.ranking == "round_robin" else merge_sort
-        return await method(others, points) if len(others) > 1 else []
+        return await METHODS[rules.ranking](others, points) if len(others) > 1 else []
 
     async def compare_own() -> None:
         if rules.self_preference and judge.name in by_name:

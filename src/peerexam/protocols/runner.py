@@ -85,6 +85,7 @@ async def _hold(
         scene.admission,
         scene.window,
     )
+    _note(progress, "counting the votes")
     return finish(config, folder, scene.fingerprints, questions, tally)
 
 

@@ -62,10 +62,51 @@ def mean_comparisons(n: int) -> float:
     return mean_comparisons(a) + mean_comparisons(b) + merge
 
 
+def _gap_depths(n: int) -> tuple[int, float]:
+    """Most and mean comparisons of a binary search among n, over all n + 1 gaps.
+
+    Of the gaps, 2(n + 1) − 2^d lie at depth d = ⌈lg (n + 1)⌉ and the others one above.
+    """
+    depth = n.bit_length()
+    deepest = 2 * (n + 1) - 2**depth
+    return depth, depth - 1 + deepest / (n + 1)
+
+
+@functools.cache
+def _rank_merge_span(n: int) -> tuple[int, float]:
+    """Most and mean comparisons of `rank_merge` over all orders of n answers without ties.
+
+    Over all orders, an answer of the one half is equally likely in each gap of the other.
+    """
+    if n < 2:
+        return 0, 0.0
+    many, few = (n + 1) // 2, n // 2
+    sorts = [_rank_merge_span(half) for half in (many, few)]
+    depth, mean = _gap_depths(many)
+    return sum(most for most, _ in sorts) + few * depth, sum(mid for _, mid in sorts) + few * mean
+
+
+@functools.cache
+def longest_path(n: int, ranking: str) -> int:
+    """The most comparisons that one ranking of n answers asks one after another.
+
+    >>> [longest_path(8, name) for name in ("merge_sort", "rank_merge", "round_robin")]
+    [11, 6, 1]
+    """
+    if n < 2 or ranking == "none":
+        return 0
+    if ranking == "round_robin":
+        return 1
+    many = (n + 1) // 2
+    return longest_path(many, ranking) + (
+        _gap_depths(many)[0] if ranking == "rank_merge" else n - 1
+    )
+
+
 def comparisons(n: int, ranking: str) -> Span:
     """Comparisons that one judge makes in order to rank n answers.
 
-    The least of merge sort is n − 1: every answer has to meet another, and answers that tie go on
+    The least of the sorts is n − 1: every answer has to meet another, and answers that tie go on
     as one.
 
     >>> comparisons(8, "merge_sort").most, comparisons(8, "round_robin").most
@@ -75,4 +116,7 @@ def comparisons(n: int, ranking: str) -> Span:
         return Span()
     if ranking == "round_robin":
         return exactly(n * (n - 1) / 2)
+    if ranking == "rank_merge":
+        most, mean = _rank_merge_span(n)
+        return Span(n - 1, mean, most)
     return Span(n - 1, mean_comparisons(n), most_comparisons(n))
