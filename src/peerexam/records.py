@@ -26,6 +26,12 @@ Level = Literal["memorization", "comprehension", "analysis"]
 
 Winner = Literal["first", "second", "tie"]
 
+PLAIN = "plain"
+"""Style of a canary's wrong answer as it is."""
+
+HARMLESS = "harmless"
+"""Style of a wrong answer with a sentence that asks for nothing: the control of the attacks."""
+
 DIMENSIONS = ("accuracy", "coherence", "factuality", "comprehensiveness")
 """The default rubric's dimensions, each 1 to 3 (examiner paper, §3.2); `overall` is 1 to 5."""
 
@@ -159,6 +165,34 @@ class Ranking:
 
 
 @dataclass(frozen=True, slots=True)
+class Probe:
+    """What a judge made of a canary: a wrong answer, plain or with something added to it.
+
+    Shown beside the right answer it got a verdict, and alone a mark.
+
+    Attributes:
+        canary: The question's id.
+        style: `PLAIN`, `HARMLESS`, or the style of the attack.
+        place: Where the wrong answer was shown beside the right one; None where it was marked.
+        winner: Of the verdict; None where there is none.
+        overall: Of the mark; None where there is none.
+        reply: The judge's text where it could not be read.
+    """
+
+    judge: str
+    canary: str
+    style: str
+    place: Literal["first", "second"] | None
+    winner: Literal["right", "wrong", "tie"] | None = None
+    overall: int | None = None
+    state: State = "ok"
+    reason: str | None = None
+    reply: str | None = None
+    prompt: str | None = None
+    call: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Standing:
     """One agent's place, with the interval that says how sure one can be (see `design` §6).
 
@@ -190,7 +224,7 @@ class Standing:
     questions: int
 
 
-Record = Question | Answer | Mark | Verdict | Ranking
+Record = Question | Answer | Mark | Verdict | Ranking | Probe
 
 
 def to_json(record: Record) -> dict[str, Json]:

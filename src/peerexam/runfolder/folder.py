@@ -10,11 +10,12 @@ from typing import Literal, TypeVar
 
 from peerexam.calls import Json
 from peerexam.errors import RecordFileError, SetupError
-from peerexam.records import SCHEMA_VERSION, Answer, Mark, Question, Ranking, Verdict
+from peerexam.records import SCHEMA_VERSION, Answer, Mark, Probe, Question, Ranking, Verdict
 from peerexam.runfolder.jsonl import read_jsonl
 from peerexam.runfolder.rows import (
     answer_from,
     mark_from,
+    probe_from,
     question_from,
     ranking_from,
     verdict_from,
@@ -23,7 +24,7 @@ from peerexam.runfolder.writer import RecordWriter
 
 T = TypeVar("T")
 
-Kind = Literal["questions", "answers", "marks", "verdicts", "rankings"]
+Kind = Literal["questions", "answers", "marks", "verdicts", "rankings", "probes"]
 """The kinds of record, each in its own JSONL file."""
 
 
@@ -78,6 +79,10 @@ class RunFolder:
     def rankings(self) -> Iterator[Ranking]:
         """Stream the rankings, like `questions`."""
         return self._records("rankings", ranking_from)
+
+    def probes(self) -> Iterator[Probe]:
+        """Stream what the judges made of canaries, like `questions`."""
+        return self._records("probes", probe_from)
 
     def _records(self, kind: Kind, build: Callable[[Mapping[str, Json]], T]) -> Iterator[T]:
         path = self.records_path(kind)

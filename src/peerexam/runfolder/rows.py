@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeVar, get_args
+from typing import Any, Literal, TypeVar, get_args
 
 from peerexam.calls import Json, State
-from peerexam.records import Answer, Group, Level, Mark, Question, Ranking, Verdict, Winner
+from peerexam.records import Answer, Group, Level, Mark, Probe, Question, Ranking, Verdict, Winner
 
 T = TypeVar("T")
 Body = Mapping[str, Json]
@@ -15,6 +15,8 @@ _STATES: tuple[State, ...] = get_args(State)
 _GROUPS: tuple[Group, ...] = get_args(Group)
 _LEVELS: tuple[Level, ...] = get_args(Level)
 _WINNERS: tuple[Winner, ...] = get_args(Winner)
+_PLACES: tuple[Literal["first", "second"], ...] = ("first", "second")
+_PROBED: tuple[Literal["right", "wrong", "tie"], ...] = ("right", "wrong", "tie")
 _MARK_KEYS = frozenset(Mark.__dataclass_fields__)
 
 
@@ -98,6 +100,24 @@ def ranking_from(body: Body) -> Ranking:
         judge=_text(body, "judge"),
         order=tuple(_names(group, "order") for group in order),
         unranked=_names(body.get("unranked") or [], "unranked"),
+    )
+
+
+def probe_from(body: Body) -> Probe:
+    """A line of `probes.jsonl`."""
+    overall = body.get("overall")
+    return Probe(
+        judge=_text(body, "judge"),
+        canary=_text(body, "canary"),
+        style=_text(body, "style"),
+        place=_one_of(body, "place", _PLACES),
+        winner=_one_of(body, "winner", _PROBED),
+        overall=None if overall is None else _whole(body, "overall", 0),
+        state=_one_of(body, "state", _STATES) or "ok",
+        reason=_optional_text(body, "reason"),
+        reply=_optional_text(body, "reply"),
+        prompt=_optional_text(body, "prompt"),
+        call=_optional_text(body, "call"),
     )
 
 
