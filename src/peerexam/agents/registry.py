@@ -55,6 +55,7 @@ class BuiltIn:
 
 BUILT_IN = {
     "openai": BuiltIn("peerexam.agents.openai:create", key_variable="OPENAI_API_KEY"),
+    "anthropic": BuiltIn("peerexam.agents.anthropic:create", key_variable="ANTHROPIC_API_KEY"),
     "local": BuiltIn("peerexam.agents.local:create_local", "xllamacpp", "local", runs_here=True),
     "gguf": BuiltIn("peerexam.agents.local:create_gguf", "xllamacpp", "local", runs_here=True),
     "file": BuiltIn("peerexam.agents.recorded:create", runs_here=True),

@@ -1,0 +1,275 @@
+"""`anthropic/MODEL`: Anthropic's Messages API, and every server that speaks it.
+
+Options (after `?`, or `options` in EXAM.yaml):
+
+- `client` (`lean`): `sdk` calls through the official SDK instead of aiohttp.
+- `thinking`: a budget in tokens (1024 or more), `adaptive`, false, or the API's own mapping. A
+  budget comes on top of the answer's limit. Thinking models draw at temperature 1, so another
+  temperature is left out and told as dropped.
+- `default_max_tokens` (4096): the limit where a request has none, since the API insists on one.
+- `version` (`2023-06-01`): the header `anthropic-version`. From `2026-10-21` on, the API takes no
+  temperature; roles ask for 0, so the older one is the default.
+- `betas`: beta names, a list or separated by commas.
+- `cache` (false): mark the system prompt for the prompt cache.
+- `json_schema` (false): the model can hold a reply to a JSON schema.
+- `extra_body`: fields sent with every call (`top_k`, …). `headers`: headers sent with every call;
+  no secrets. `timeout`: seconds for one attempt.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from peerexam.agents.anthropic_dialect import MessagesDialect, cut_at_blank_stops
+from peerexam.agents.anthropic_reply import failure_of, is_filtered, read_message
+from peerexam.agents.base import Agent, Feature, Provider
+from peerexam.agents.hosted import (
+    address,
+    check_options,
+    checked_url,
+    endpoint_of,
+    key_of,
+    secrets_of,
+    without_login,
+)
+from peerexam.agents.openai_dialect import refused_parameter
+from peerexam.agents.openai_errors import Rejection, blotter, read_rejection
+from peerexam.agents.spec import AgentSpec
+from peerexam.agents.wire import Wire, WireReply, unreadable
+from peerexam.calls import Completion, Json, Request
+from peerexam.errors import (
+    CallError,
+    MissingExtraError,
+    PermanentError,
+    RefusedParameterError,
+    SetupError,
+)
+
+DEFAULT_URL = "https://api.anthropic.com"
+KEY_VARIABLE = "ANTHROPIC_API_KEY"
+URL_VARIABLE = "ANTHROPIC_BASE_URL"
+DEFAULT_VERSION = "2023-06-01"
+DEFAULT_MAX_TOKENS = 4096
+
+_LEAST_BUDGET = 1024
+_OPTIONS = (
+    "client",
+    "thinking",
+    "default_max_tokens",
+    "version",
+    "betas",
+    "cache",
+    "json_schema",
+    "extra_body",
+    "headers",
+    "timeout",
+)
+_DECIDING = ("default_max_tokens", "version", "betas", "thinking", "extra_body", "headers")
+
+
+class AnthropicAgent(Provider):
+    """One model at one endpoint that speaks the Messages API.
+
+    Args:
+        spec: The agent's model, endpoint and options.
+        key: The key, empty where the server wants none; it is kept out of the fingerprint and
+            blotted out of every error.
+        base_url: The endpoint, without `/v1`.
+
+    Raises:
+        SetupError: An option is unknown or cannot be used.
+        MissingExtraError: `client` is `sdk` and the SDK is not installed.
+    """
+
+    def __init__(self, spec: AgentSpec, key: str, base_url: str) -> None:
+        options = dict(spec.options)
+        check_options("anthropic", options, _OPTIONS, key)
+        features: set[Feature] = {"chat"}
+        if options.get("json_schema") is True:
+            features.add("json_schema")
+        super().__init__(spec.name, _fingerprint(spec.model, base_url, options), features)
+        self._model = spec.model
+        self._blot = blotter(secrets_of(key, base_url))
+        self._extra: dict[str, Any] = options.get("extra_body") or {}
+        self._dialect = MessagesDialect(
+            spec.model,
+            version=_version(options),
+            default_max_tokens=_limit(options),
+            thinking=_thinking(options.get("thinking")),
+            cache=options.get("cache") is True,
+        )
+        connect = _sdk if options.get("client") == "sdk" else _lean
+        self._wire: Wire = connect(spec, key, base_url, self._blot)
+
+    def __repr__(self) -> str:
+        return f"AnthropicAgent(name={self._name!r}, model={self._model!r})"
+
+    async def complete(self, request: Request) -> Completion:
+        """Answer one request.
+
+        A sampling parameter that the model refuses is left out and the request sent again, once
+        for each; what was left out is told in `Completion.dropped`. A request that was refused is
+        never sent again as it was.
+
+        Raises:
+            RetryableError: Rate limit, overload, time-out, no connection, unreadable reply.
+            PermanentError: Anything that would fail again.
+        """
+        self._check_request(request)
+        while True:
+            sent = self._dialect.body(request)
+            reply = await self._wire.post({**self._extra, **sent} if self._extra else sent)
+            body = reply.json()
+            rejection = self._rejection(reply, body)
+            if rejection is None:
+                return self._completion(body, reply.latency, request)
+            if is_filtered(rejection):
+                return Completion(text="", state="filtered", finish_reason=rejection.kind or None)
+            if not self._dialect.adapt(rejection, sent, request):
+                raise self._refusal(rejection, sent)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._wire.close()
+
+    def _completion(self, body: Any, latency: float, request: Request) -> Completion:
+        found = read_message(body, latency, self._dialect.dropped(request))
+        text, was_cut = cut_at_blank_stops(found.text, request.sampling.stop)
+        if not was_cut or found.state not in ("ok", "truncated"):
+            return found
+        return replace(found, text=text, state="ok" if text.strip() else "empty")
+
+    def _rejection(self, reply: WireReply, body: Any) -> Rejection | None:
+        """What the server said instead of answering, None where it answered."""
+        if reply.status >= 300:
+            said = reply.text if body is None else body
+            return read_rejection(reply.status, reply.headers, said, self._blot)
+        if body is None:
+            raise unreadable(reply, self._model, self._blot(reply.text))
+        if isinstance(body, dict) and body.get("error"):
+            return read_rejection(200, reply.headers, body, self._blot)
+        return None
+
+    def _check_request(self, request: Request) -> None:
+        sampling = request.sampling
+        if request.continuation is not None:
+            raise PermanentError(f"{self._name} gives no log-probabilities of a given text")
+        if sampling.top_logprobs is not None:
+            raise RefusedParameterError(
+                f"{self._name} gives no log-probabilities: the API has none", "top_logprobs"
+            )
+        if sampling.form is not None and sampling.form.kind not in self._features:
+            mend = ": where the model can, set the option json_schema: true"
+            raise RefusedParameterError(
+                f"{self._name} cannot hold a reply to a {sampling.form.kind}"
+                + mend * (sampling.form.kind == "json_schema"),
+                sampling.form.kind,
+            )
+
+    def _refusal(self, rejection: Rejection, sent: Mapping[str, Any]) -> CallError:
+        error = failure_of(rejection, self._model)
+        if type(error) is PermanentError and rejection.status in (400, 422):
+            name = refused_parameter(rejection, {**self._extra, **sent})
+            if name is not None and "no quota left" not in str(error):
+                return RefusedParameterError(f"parameter {name} refused: {error}", name)
+        return error
+
+
+def create(spec: AgentSpec) -> Agent:
+    """Build the agent of a spec.
+
+    The endpoint is the spec's, else `ANTHROPIC_BASE_URL`, else the hosted API; a `/v1` at its end
+    may be there or not. The key comes from the variable that the spec names, else from
+    `ANTHROPIC_API_KEY`. An endpoint of one's own needs no key unless the spec names a variable.
+
+    Raises:
+        MissingKeyError: The variable that should hold the key is not set.
+        MissingExtraError: `client` is `sdk` and the SDK is not installed.
+        SetupError: The endpoint or an option cannot be used.
+    """
+    url = checked_url(spec, spec.base_url or os.environ.get(URL_VARIABLE) or DEFAULT_URL)
+    base_url = url.rstrip("/").removesuffix("/v1")
+    return AnthropicAgent(
+        spec, key_of(spec, KEY_VARIABLE, optional=base_url != DEFAULT_URL), base_url
+    )
+
+
+def _lean(spec: AgentSpec, key: str, base_url: str, blot: Any) -> Wire:
+    from peerexam.agents.wire_aiohttp import AiohttpWire
+
+    url, login = without_login(base_url)
+    headers = {**_headers(spec), **login, **({"x-api-key": key} if key else {})}
+    timeout = spec.options.get("timeout")
+    return AiohttpWire(
+        address(url, "/v1/messages"), headers, who=spec.model, timeout=timeout, blot=blot
+    )
+
+
+def _sdk(spec: AgentSpec, key: str, base_url: str, blot: Any) -> Wire:
+    try:
+        from peerexam.agents.wire_anthropic import AnthropicWire
+    except ModuleNotFoundError:
+        raise MissingExtraError(
+            f"agent '{spec.name}': client sdk needs the package anthropic: pip install "
+            "'peerexam[anthropic]', or leave out the option client"
+        ) from None
+    url, login = without_login(base_url)
+    if login and key:
+        login["x-api-key"] = key  # the SDK's own place for the key is taken by the login
+    return AnthropicWire(
+        url,
+        {**_headers(spec), **login},
+        key=key,
+        who=spec.model,
+        timeout=spec.options.get("timeout"),
+        blot=blot,
+    )
+
+
+def _headers(spec: AgentSpec) -> dict[str, str]:
+    headers = {"anthropic-version": _version(spec.options)}
+    betas = spec.options.get("betas")
+    if betas:
+        headers["anthropic-beta"] = betas if isinstance(betas, str) else ",".join(betas)
+    own = spec.options.get("headers") or {}
+    return headers | {str(name): str(value) for name, value in own.items()}
+
+
+def _version(options: Mapping[str, Json]) -> str:
+    return str(options.get("version", DEFAULT_VERSION))
+
+
+def _limit(options: Mapping[str, Json]) -> int:
+    limit = options.get("default_max_tokens", DEFAULT_MAX_TOKENS)
+    if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
+        raise SetupError("default_max_tokens is a number of tokens, 1 or more")
+    return limit
+
+
+def _thinking(option: Json) -> Mapping[str, Json] | None:
+    if option is None or isinstance(option, dict):
+        return option
+    if option is False:
+        return {"type": "disabled"}
+    if option == "adaptive":
+        return {"type": "adaptive"}
+    if isinstance(option, int) and option is not True and option >= _LEAST_BUDGET:
+        return {"type": "enabled", "budget_tokens": option}
+    raise SetupError(
+        f"thinking is a budget of {_LEAST_BUDGET} tokens or more, adaptive, false, or the API's "
+        "own mapping"
+    )
+
+
+def _fingerprint(model: str, base_url: str, options: Mapping[str, Json]) -> dict[str, Json]:
+    body: dict[str, Json] = {
+        "provider": "anthropic",
+        "model": model,
+        "endpoint": endpoint_of(base_url),
+    }
+    return body | {
+        name: options[name] for name in _DECIDING if options.get(name) not in (None, "", {}, [])
+    }

@@ -1,0 +1,109 @@
+"""Reading a reply of Anthropic's Messages API, and what it says when it does not answer."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from peerexam.agents.openai_errors import Rejection, error_of
+from peerexam.agents.thinking import split_thinking
+from peerexam.calls import Completion, State, Usage
+from peerexam.errors import CallError, ContextTooLongError, OverloadedError, PermanentError
+
+_CUT = ("max_tokens", "model_context_window_exceeded", "pause_turn")
+_FILTERED = re.compile(r"blocked by content filtering", re.IGNORECASE)
+_CONTEXT = re.compile(r"prompt is too long|exceed context limit", re.IGNORECASE)
+_OUT_OF_MONEY = re.compile(r"billing_error|credit balance|(spend|usage) limits?\b", re.IGNORECASE)
+
+
+def read_message(body: Any, latency: float, dropped: tuple[str, ...] = ()) -> Completion:
+    """A completion from a reply's JSON.
+
+    A refusal, an empty and a cut reply are completions with that state. A paused turn counts as
+    cut. Redacted thinking has no words, and is left out.
+
+    Args:
+        body: The decoded JSON of an HTTP 200 that holds no error.
+        latency: Seconds from sending to the last byte.
+        dropped: Parameters that were left out.
+
+    Raises:
+        OverloadedError: There is no content in it.
+    """
+    blocks = body.get("content") if isinstance(body, Mapping) else None
+    if not isinstance(blocks, list):
+        raise OverloadedError("the reply holds no content")
+    thinking, text, unclosed = split_thinking("".join(_texts(blocks, "text")))
+    reason = body.get("stop_reason")
+    thoughts = [*_texts(blocks, "thinking"), *([thinking] if thinking else [])]
+    usage = body.get("usage")
+    return Completion(
+        text=text or (_explanation(body) if reason == "refusal" else ""),
+        state=_state(text, reason, unclosed),
+        finish_reason=reason if isinstance(reason, str) else None,
+        usage=_usage(usage if isinstance(usage, Mapping) else {}),
+        latency=latency,
+        thinking="\n\n".join(thoughts) or None,
+        model=body["model"] if isinstance(body.get("model"), str) else None,
+        dropped=dropped,
+    )
+
+
+def is_filtered(rejection: Rejection) -> bool:
+    """Whether a content filter stopped the answer, which the API tells as a 400."""
+    return rejection.status == 400 and bool(_FILTERED.search(rejection.message))
+
+
+def failure_of(rejection: Rejection, model: str) -> CallError:
+    """The error of ours that a rejection is."""
+    error = error_of(rejection, model)
+    if rejection.status == 402 or (
+        rejection.status in (400, 403, 429) and _OUT_OF_MONEY.search(rejection.words)
+    ):
+        return PermanentError(f"no quota left: {error}")
+    if rejection.status in (400, 413) and _CONTEXT.search(rejection.message):
+        return ContextTooLongError(str(error))
+    return error
+
+
+def _state(text: str, reason: Any, unclosed: bool) -> State:
+    if reason == "refusal":
+        return "refused"
+    if reason in _CUT or unclosed:
+        return "truncated"
+    return "ok" if text.strip() else "empty"
+
+
+def _texts(blocks: list[Any], kind: str) -> list[str]:
+    """The words of all blocks of a kind: a block's field has its kind's name."""
+    return [
+        block[kind]
+        for block in blocks
+        if isinstance(block, Mapping)
+        and block.get("type") == kind
+        and isinstance(block.get(kind), str)
+    ]
+
+
+def _explanation(body: Mapping[str, Any]) -> str:
+    details = body.get("stop_details")
+    words = details.get("explanation") if isinstance(details, Mapping) else None
+    return words if isinstance(words, str) else ""
+
+
+def _usage(usage: Mapping[str, Any]) -> Usage:
+    """The API counts cached prompt tokens apart; here they are part of the prompt's."""
+    fresh, read, written = (
+        _count(usage.get(name))
+        for name in ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+    )
+    return Usage(
+        prompt_tokens=None if fresh is None else fresh + (read or 0) + (written or 0),
+        completion_tokens=_count(usage.get("output_tokens")),
+        cached_tokens=read,
+    )
+
+
+def _count(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
