@@ -4,6 +4,9 @@ A meter is shared by all agents of a run; an agent may have one of its own besid
 held against its meters by its estimate before it is made and settled by what it took. Whole
 questions are held in advance by an `Admission`, so that a budget ends a run between two questions
 and not in the middle of many.
+
+Time is of two kinds. An agent's is added up over its calls, as money is. The run's is what a clock
+on the wall shows (`SessionClock`), and no call can be charged with it.
 """
 
 from __future__ import annotations
@@ -11,11 +14,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from peerexam.agents.session import Mean, SessionClock
 from peerexam.errors import BudgetReachedError
 
-_SLACK = 1e-9  # US dollars: sums of floats, not money
+_SLACK = 1e-9  # US dollars and seconds: sums of floats, not money
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,14 +30,21 @@ class Spend:
         usd: US dollars, as far as they are known.
         calls: Requests that were asked, answered or not; an attempt that is repeated is one.
         tokens: Prompt and reply together.
+        seconds: That calls took at the provider, added up; waits of our own are not among them.
     """
 
     usd: float = 0.0
     calls: int = 0
     tokens: int = 0
+    seconds: float = 0.0
 
     def __add__(self, other: Spend) -> Spend:
-        return Spend(self.usd + other.usd, self.calls + other.calls, self.tokens + other.tokens)
+        return Spend(
+            self.usd + other.usd,
+            self.calls + other.calls,
+            self.tokens + other.tokens,
+            self.seconds + other.seconds,
+        )
 
     def less(self, other: Spend) -> Spend:
         """What is left of this after the other, never less than none."""
@@ -41,6 +52,7 @@ class Spend:
             max(0.0, self.usd - other.usd),
             max(0, self.calls - other.calls),
             max(0, self.tokens - other.tokens),
+            max(0.0, self.seconds - other.seconds),
         )
 
 
@@ -51,6 +63,7 @@ class BudgetLimits:
     usd: float | None = None
     calls: int | None = None
     tokens: int | None = None
+    seconds: float | None = None
 
 
 class BudgetMeter:
@@ -70,6 +83,7 @@ class BudgetMeter:
         self.unpriced_calls = 0
         self._spent = Spend()
         self._held = Spend()
+        self._attempt = Mean()
 
     @property
     def spent(self) -> Spend:
@@ -85,6 +99,14 @@ class BudgetMeter:
         """Count what was spent, for instance in an earlier session of the same run."""
         self._spent += spend
         self.unpriced_calls += unpriced_calls
+        if spend.seconds:
+            self._attempt.add(spend.seconds)
+
+    def with_time(self, want: Spend) -> Spend:
+        """An amount with the seconds that its calls will take, going by those charged so far."""
+        if self.limits.seconds is None:
+            return want
+        return replace(want, seconds=want.calls * self._attempt.value)
 
     def would_break(self, want: Spend, *, beside_held: bool = True) -> str | None:
         """The limit that an amount would break, in words; None where it fits.
@@ -101,7 +123,14 @@ class BudgetMeter:
             return f"{limits.tokens} tokens"
         if limits.usd is not None and want.usd and total.usd > limits.usd + _SLACK:
             return f"{limits.usd:g} US dollars"
+        if limits.seconds is not None and want.seconds and total.seconds > limits.seconds + _SLACK:
+            return f"{limits.seconds:g} seconds"
         return None
+
+    @property
+    def is_out_of_time(self) -> bool:
+        """Whether its calls have taken all the time that they may."""
+        return self.limits.seconds is not None and self._spent.seconds >= self.limits.seconds
 
     def hold(self, want: Spend) -> None:
         """Speak for an amount."""
@@ -115,14 +144,19 @@ class BudgetMeter:
 class Ticket:
     """What is held for one question; its calls draw from it before they draw from the rest.
 
-    Attributes:
-        replay_only: There was no room for the question: what the ledger holds may be read, and
+    Args:
+        wants: What to hold.
+        refusal: Why there was no room for the question: what the ledger holds may be read, and
             any call that would be paid for is refused.
+
+    Attributes:
+        has_asked: Whether a call of the question was really made.
     """
 
-    def __init__(self, wants: Mapping[BudgetMeter, Spend], replay_only: bool = False) -> None:
-        self.replay_only = replay_only
-        self._left = {} if replay_only else dict(wants)
+    def __init__(self, wants: Mapping[BudgetMeter, Spend], refusal: str | None = None) -> None:
+        self.refusal = refusal
+        self.has_asked = False
+        self._left = {} if refusal is not None else dict(wants)
         for meter, want in self._left.items():
             meter.hold(want)
 
@@ -130,7 +164,10 @@ class Ticket:
         """As much of an amount as the ticket still covers."""
         left = self._left.get(meter, Spend())
         return Spend(
-            min(left.usd, want.usd), min(left.calls, want.calls), min(left.tokens, want.tokens)
+            min(left.usd, want.usd),
+            min(left.calls, want.calls),
+            min(left.tokens, want.tokens),
+            min(left.seconds, want.seconds),
         )
 
     def draw(self, meter: BudgetMeter, part: Spend) -> None:
@@ -165,13 +202,21 @@ class Admission:
     `admit` and `release` are called by the task that works on the question, around all of its
     calls; tasks that it starts in between belong to the question too.
 
+    A question is expected to take as long as those that ended in this session did; before any
+    has, at least as long as the oldest one under way already did.
+
     Args:
         wants: For each meter, the most that one question may take.
+        session: How long the run may take; None is no limit.
     """
 
-    def __init__(self, wants: Mapping[BudgetMeter, Spend]) -> None:
+    def __init__(
+        self, wants: Mapping[BudgetMeter, Spend], session: SessionClock | None = None
+    ) -> None:
         self._wants = dict(wants)
-        self._inside = 0
+        self._session = session or SessionClock()
+        self._inside: dict[Ticket, float] = {}  # since when, in the order of admission
+        self._took = Mean()
         self._turn = asyncio.Lock()  # questions are let in in the order in which they came
         self._left = asyncio.Event()
 
@@ -193,10 +238,12 @@ class Admission:
 
     def admit_now(self) -> bool:
         """As `admit`, without waiting."""
-        ticket = Ticket(self._wants, replay_only=self._refusal(beside_held=True) is not None)
-        self._inside += not ticket.replay_only
+        refusal = self._refusal(beside_held=True)
+        ticket = Ticket({m: m.with_time(want) for m, want in self._wants.items()}, refusal)
+        if refusal is None:
+            self._inside[ticket] = self._session.now()
         _ticket.set(ticket)
-        return not ticket.replay_only
+        return refusal is None
 
     def release(self) -> None:
         """The question that this task works on is done."""
@@ -205,14 +252,31 @@ class Admission:
             return
         _ticket.set(None)
         ticket.close()
-        self._inside -= not ticket.replay_only
+        since = self._inside.pop(ticket, None)
+        if since is not None and ticket.has_asked:  # a replayed one says nothing of the next
+            self._took.add(self._session.now() - since)
         self._left.set()
 
     def _refusal(self, *, beside_held: bool) -> str | None:
-        reasons = (
-            meter.would_break(want, beside_held=beside_held) for meter, want in self._wants.items()
-        )
-        return next((reason for reason in reasons if reason is not None), None)
+        limit = self._session.would_break(self._typical_seconds())
+        if limit is not None:
+            return _no_room("the run", limit)
+        for meter, want in self._wants.items():
+            limit = meter.would_break(meter.with_time(want), beside_held=beside_held)
+            if limit is not None:
+                return _no_room(meter.name, limit)
+        return None
+
+    def _typical_seconds(self) -> float:
+        if self._took.n or not self._inside:
+            return self._took.value
+        return self._session.now() - next(iter(self._inside.values()))
+
+
+def _no_room(name: str, limit: str) -> str:
+    return (
+        f"the budget of {name} is reached: one more whole question would break its limit ({limit})"
+    )
 
 
 class Hold:
@@ -239,6 +303,8 @@ class Hold:
             if ticket is not None:
                 ticket.draw(meter, part)
             meter.hold(want.less(part))
+        if ticket is not None:
+            ticket.has_asked = True
 
     def settle(self, took: Spend, *, unpriced: bool = False) -> None:
         """Count what the call took instead of what was held for it."""
@@ -250,10 +316,10 @@ class Hold:
 
     def _check(self, meter: BudgetMeter, rest: Spend) -> None:
         limit = meter.would_break(rest)
-        if limit is None and self._ticket is not None and self._ticket.replay_only:
-            limit = "room for one more whole question"
         if limit is not None:
             raise BudgetReachedError(
                 f"the budget of {meter.name} is reached: the next call would break its limit "
                 f"({limit})"
             )
+        if self._ticket is not None and self._ticket.refusal is not None:
+            raise BudgetReachedError(self._ticket.refusal)

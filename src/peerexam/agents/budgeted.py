@@ -9,7 +9,7 @@ from peerexam.agents.budget import BudgetMeter, Hold, Spend
 from peerexam.agents.priced import Tariff
 from peerexam.agents.token_estimate import actual, estimate
 from peerexam.calls import Completion, Request
-from peerexam.errors import SetupError
+from peerexam.errors import AgentLostError, BudgetReachedError, SetupError
 
 
 class Budgeted(Wrapper):
@@ -57,6 +57,9 @@ class Budgeted(Wrapper):
             took = self._took(request, completion)
             unpriced = completion.cost is None and self._price is None
             return completion
+        except (AgentLostError, BudgetReachedError):
+            took, unpriced = Spend(), False  # it was refused further in, and never sent
+            raise
         finally:
             hold.settle(took, unpriced=unpriced)
 

@@ -1,8 +1,15 @@
 """An agent with all its layers, in the one order that is right.
 
-From the outside in: `Configured`, `Ledgered`, `Budgeted`, `Deadline`, `Retrying`, `Limited`, then
-`Landing`, `Timed` and `Priced` close around the provider: what was sent is waited for, an attempt's
-time does not count our own queue, and the cost is on the completion before the ledger stores it.
+From the outside in: `Configured`, `Ledgered`, `Breaking`, `Budgeted`, `Deadline`, `Retrying`,
+`Limited`, then `Gate`, `TimeBudgeted`, `Landing`, `Timed` and `Priced` close around the provider:
+what was sent is waited for, an attempt's time does not count our own queue, and the cost is on the
+completion before the ledger stores it.
+
+`Breaking` stands inside of the ledger, so that an agent that was given up still replays what it
+has answered and its failures are kept by name; outside of the budget, so that what is not asked is
+not charged; and outside of the retries, so that it counts calls. Since calls may have passed it
+and wait in `Limited`'s queue, its `Gate` stands behind the queue and asks once more. `TimeBudgeted`
+stands there too: what matters is the time at which a call is sent.
 """
 
 from __future__ import annotations
@@ -12,6 +19,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from peerexam.agents.base import Agent
+from peerexam.agents.breaking import Breaker, Breaking, Gate
 from peerexam.agents.budget import BudgetMeter
 from peerexam.agents.budgeted import Budgeted
 from peerexam.agents.configured import Configured
@@ -24,7 +32,9 @@ from peerexam.agents.pricing import price_of
 from peerexam.agents.recorded import RecordedAgent
 from peerexam.agents.registry import create_agent, runs_here
 from peerexam.agents.retrying import Retrying
+from peerexam.agents.session import SessionClock
 from peerexam.agents.spec import AgentSpec
+from peerexam.agents.time_budgeted import TimeBudgeted
 from peerexam.errors import SetupError
 from peerexam.ledger.base import Ledger
 
@@ -74,6 +84,8 @@ def assemble(
     meters: Iterable[BudgetMeter] = (),
     paid: Callable[[Agent], Agent] | None = None,
     run_slots: asyncio.Semaphore | None = None,
+    breaker: Breaker | None = None,
+    session: SessionClock | None = None,
 ) -> Agent:
     """Build an agent by its spec and put the layers round it.
 
@@ -88,6 +100,8 @@ def assemble(
         paid: Wraps one layer more inside of the ledger, for someone who watches the calls that
             are really made.
         run_slots: Shared by the agents of a run: how many calls are made at once in all.
+        breaker: Gives the agent up when it cannot be had; None goes on asking.
+        session: The run's budget of time; None is no limit.
 
     Raises:
         SetupError: The agent cannot be built, a setting is given twice, or a budget in US dollars
@@ -103,6 +117,8 @@ def assemble(
         meters=meters,
         paid=paid,
         run_slots=run_slots,
+        breaker=breaker,
+        session=session,
         in_process=runs_here(spec.provider),
         listed=None if quote is None else quote.tariff,
     )
@@ -116,6 +132,8 @@ def wrap(
     meters: Iterable[BudgetMeter] = (),
     paid: Callable[[Agent], Agent] | None = None,
     run_slots: asyncio.Semaphore | None = None,
+    breaker: Breaker | None = None,
+    session: SessionClock | None = None,
     in_process: bool = False,
     listed: Tariff | None = None,
 ) -> Agent:
@@ -128,6 +146,8 @@ def wrap(
         meters: The run's budget, and the agent's own.
         paid: See `assemble`.
         run_slots: See `assemble`.
+        breaker: See `assemble`.
+        session: See `assemble`.
         in_process: It answers from this process: no limit on one attempt, and no cost.
         listed: What it costs where the settings have no price of their own.
 
@@ -143,16 +163,33 @@ def wrap(
         agent = Timed(agent, settings.timeout)
     if not in_process:
         agent = Landing(agent)
+    meters = tuple(meters)
+    agent = _gated(agent, meters, breaker, session)
     agent = Retrying(_limited(agent, settings, run_slots), settings.attempts)
     if settings.deadline is not None:
         agent = Deadline(agent, settings.deadline)
     agent = Budgeted(agent, meters, price)
+    if breaker is not None:
+        agent = Breaking(agent, breaker)
     if paid is not None:
         agent = paid(agent)
     if ledger is not None:
         agent = Ledgered(agent, ledger)
     overlay = {name: getattr(settings, name) for name in _OVERLAID}
     return Configured(agent, **overlay)
+
+
+def _gated(
+    agent: Agent,
+    meters: tuple[BudgetMeter, ...],
+    breaker: Breaker | None,
+    session: SessionClock | None,
+) -> Agent:
+    """What is asked once more when a call has its turn; only where there is a limit to hold."""
+    timed = [meter for meter in meters if meter.limits.seconds is not None]
+    if timed or (session is not None and session.seconds is not None):
+        agent = TimeBudgeted(agent, timed, session, None if breaker is None else breaker.stop)
+    return agent if breaker is None else Gate(agent, breaker)
 
 
 def _limited(agent: Agent, settings: LayerSettings, run_slots: asyncio.Semaphore | None) -> Agent:

@@ -1,0 +1,188 @@
+"""An agent that cannot be had is given up for the session, and the exam goes on without it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from peerexam.agents.base import Agent, Wrapper
+from peerexam.calls import Completion, Request
+from peerexam.errors import (
+    AgentLostError,
+    BadKeyError,
+    BudgetReachedError,
+    CallError,
+    ContextTooLongError,
+    QuotaExhaustedError,
+    RefusedParameterError,
+    UnknownModelError,
+)
+
+_AT_ONCE = (BadKeyError, UnknownModelError, QuotaExhaustedError)
+"""What no other request to the same agent would fare better with."""
+
+_OF_THE_REQUEST = (ContextTooLongError, RefusedParameterError, AgentLostError)
+"""What says nothing of whether the agent can be had."""
+
+_LONGEST_REASON = 300
+
+MEND = "mend it and run the same command again: only its calls are asked"
+"""What brings a lost agent back."""
+
+_log = logging.getLogger("peerexam")
+
+
+class Breaker:
+    """Whether an agent is still asked in this session, and who waits for their turn.
+
+    It is given up at once after an error that every request would meet (a bad key, an unknown
+    model, no quota), and after so many calls in a row that failed for good. A request that was at
+    fault itself counts as neither failure nor success. Calls that wait for a place, or to be tried
+    again, are then called off; those that were sent are waited for.
+
+    Args:
+        agent: Its name.
+        give_up_after: Failed calls in a row, their attempts not counted.
+
+    Attributes:
+        lost: Why it was given up, None while it is not.
+    """
+
+    def __init__(self, agent: str, give_up_after: int = 20) -> None:
+        self.agent = agent
+        self.lost: str | None = None
+        self._give_up_after = give_up_after
+        self._in_a_row = 0
+        self._out_of_time: str | None = None
+        self._waiting: dict[asyncio.Task[object] | None, asyncio.Timeout] = {}
+
+    def check(self) -> None:
+        """Pass while the agent is asked.
+
+        Raises:
+            AgentLostError: It has been given up.
+            BudgetReachedError: Its time is up.
+        """
+        if self.lost is not None:
+            raise AgentLostError(f"agent '{self.agent}' was given up: {self.lost}; {MEND}")
+        if self._out_of_time is not None:
+            raise BudgetReachedError(self._out_of_time)
+
+    def succeeded(self) -> None:
+        """A call was answered."""
+        self._in_a_row = 0
+
+    def failed(self, error: CallError) -> None:
+        """A call failed for good."""
+        if isinstance(error, _OF_THE_REQUEST):
+            return
+        self._in_a_row += 1
+        if self.lost is not None:
+            return
+        said = _in_short(error)
+        if isinstance(error, _AT_ONCE):
+            self._give_up(said)
+        elif self._in_a_row >= self._give_up_after:
+            calls = "call" if self._in_a_row == 1 else f"{self._in_a_row} calls in a row"
+            self._give_up(f"{calls} failed, the last with {said}")
+
+    def stop(self, reached: BudgetReachedError) -> None:
+        """There is no time for any further call of this session."""
+        self._out_of_time = self._out_of_time or str(reached)
+        self._call_off()
+
+    def wait(self, limit: asyncio.Timeout) -> None:
+        """The running task has a call that is not sent yet; the limit is how it is called off."""
+        self._waiting[asyncio.current_task()] = limit
+        if self.lost is not None or self._out_of_time is not None:
+            self._call_off()
+
+    def go(self) -> asyncio.Timeout | None:
+        """The running task's call is sent, or over; gives back its limit."""
+        return self._waiting.pop(asyncio.current_task(), None)
+
+    def _give_up(self, why: str) -> None:
+        self.lost = why
+        _log.warning("agent '%s' is given up: %s; the exam goes on without it", self.agent, why)
+        self._call_off()
+
+    def _call_off(self) -> None:
+        now = asyncio.get_running_loop().time()
+        for limit in self._waiting.values():
+            limit.reschedule(now)
+        self._waiting.clear()
+
+
+class Breaking(Wrapper):
+    """Asks an agent until it is given up, and from then on fails at once.
+
+    It stands outside of the retries, so that it counts calls and not attempts, and outside of the
+    budget, so that a call that is not made is not charged.
+
+    Args:
+        inner: The agent, with a `Gate` of the same breaker where its calls are sent.
+        breaker: Counts, and knows whether the agent is given up.
+    """
+
+    def __init__(self, inner: Agent, breaker: Breaker) -> None:
+        super().__init__(inner)
+        self._breaker = breaker
+
+    async def complete(self, request: Request) -> Completion:
+        """Ask the inner agent.
+
+        Raises:
+            AgentLostError: It has been given up; this was not asked.
+            BudgetReachedError: Its time is up; this was not asked.
+        """
+        self._breaker.check()
+        limit = asyncio.timeout(None)
+        try:
+            async with limit:
+                self._breaker.wait(limit)
+                completion = await self.inner.complete(request)
+        except CallError as error:
+            self._breaker.failed(error)
+            raise
+        except TimeoutError:
+            if limit.expired():
+                self._breaker.check()  # says why it was called off
+            raise
+        finally:
+            self._breaker.go()
+        self._breaker.succeeded()
+        return completion
+
+
+class Gate(Wrapper):
+    """Where a call leaves our own queue: what has passed it is sent, and not called off.
+
+    Args:
+        inner: What sends a call.
+        breaker: Of the `Breaking` outside.
+    """
+
+    def __init__(self, inner: Agent, breaker: Breaker) -> None:
+        super().__init__(inner)
+        self._breaker = breaker
+
+    async def complete(self, request: Request) -> Completion:
+        """Send the call.
+
+        Raises:
+            AgentLostError: The agent has been given up while the call waited.
+            BudgetReachedError: Its time is up.
+        """
+        self._breaker.check()
+        limit = self._breaker.go()
+        try:
+            return await self.inner.complete(request)
+        except BaseException:
+            if limit is not None:  # it may wait to be tried again
+                self._breaker.wait(limit)
+            raise
+
+
+def _in_short(error: CallError) -> str:
+    said = " ".join(f"{type(error).__name__}: {error}".split())
+    return said if len(said) <= _LONGEST_REASON else f"{said[:_LONGEST_REASON]}…"

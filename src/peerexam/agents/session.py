@@ -1,0 +1,66 @@
+"""How long one session of a run has gone on, and how long things take in it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+
+class Mean:
+    """The mean of what was added so far; 0 before anything was.
+
+    Attributes:
+        n: How many were added.
+    """
+
+    def __init__(self) -> None:
+        self.n = 0
+        self._sum = 0.0
+
+    def add(self, value: float) -> None:
+        """One more."""
+        self.n += 1
+        self._sum += value
+
+    @property
+    def value(self) -> float:
+        """The mean."""
+        return self._sum / self.n if self.n else 0.0
+
+
+class SessionClock:
+    """The wall time of one session, and the limit on it.
+
+    It starts with the first call that is really made, so that replaying a long run takes nothing
+    from the time to go on with it.
+
+    Args:
+        seconds: How long the session may take; None is no limit.
+        clock: Seconds, steady.
+    """
+
+    def __init__(
+        self, seconds: float | None = None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.seconds = seconds
+        self.now = clock
+        self._started_at: float | None = None
+
+    def start(self) -> None:
+        """A call is made; only the first one starts the clock."""
+        if self._started_at is None:
+            self._started_at = self.now()
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the start."""
+        return 0.0 if self._started_at is None else self.now() - self._started_at
+
+    def would_break(self, want: float) -> str | None:
+        """The limit, in words, where so many seconds more do not fit; None where they do."""
+        if self.seconds is None:
+            return None
+        elapsed = self.elapsed
+        if elapsed < self.seconds and elapsed + want <= self.seconds:
+            return None
+        return f"{self.seconds:g} seconds a session"
