@@ -11,6 +11,7 @@ from typing import Literal
 
 from peerexam.calls import KEY_VERSION, Json
 from peerexam.protocols.config import ExamConfig
+from peerexam.protocols.prices import price_held
 from peerexam.records import SCHEMA_VERSION
 
 Status = Literal["complete", "partial"]
@@ -67,6 +68,7 @@ def manifest(
                 "judges_by": agent.judge.by,
                 "variant_of": agent.variant_of,
                 "family": agent.family,
+                "price": price_held(agent, fingerprints.get(agent.name, {})),
                 "fingerprint": dict(fingerprints.get(agent.name, {})),
             }
             for agent in config.agents

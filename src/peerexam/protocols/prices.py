@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from peerexam.agents.priced import FREE, Price
 from peerexam.agents.pricing import Quote, price_of
+from peerexam.calls import Json
 from peerexam.protocols.checks import PLAYS_DIRECTLY, agent_spec
 from peerexam.protocols.config import AgentConfig, ExamConfig
+
+HANDED_OVER = ("function", "scripted")
+"""Providers, by fingerprint, of agents that no model name builds."""
 
 
 def own_price(agent: AgentConfig) -> Price | None:
@@ -33,6 +39,20 @@ def quotes(config: ExamConfig) -> dict[str, Quote | None]:
         SetupError: A model's name cannot be read.
     """
     return {agent.name: quote_for(agent) for agent in config.agents}
+
+
+def price_held(agent: AgentConfig, fingerprint: Mapping[str, Json]) -> Json:
+    """An agent's price as the manifest has it; None is unknown.
+
+    Args:
+        agent: As the exam names it.
+        fingerprint: Of the one that spoke for it. One that a program handed over has a price only
+            where the exam sets it, whatever model stands there.
+    """
+    provider = agent_spec(agent).provider
+    handed_over = fingerprint.get("provider", provider) in HANDED_OVER
+    quote = None if handed_over and agent.price is None else quote_for(agent)
+    return None if quote is None else quote.to_json()
 
 
 def price_text(quote: Quote) -> str:

@@ -42,6 +42,7 @@ class AgentRow:
     roles: str
     variant_of: str | None
     licence: str
+    price: str
     fingerprint: str
 
 
@@ -88,10 +89,23 @@ def agent_rows(manifest: Mapping[str, Json]) -> list[AgentRow]:
             ", ".join(agent.get("roles") or ()),
             agent.get("variant_of"),
             str(agent.get("licence") or ""),
+            _price(agent["price"]) if "price" in agent else "–",
             canonical_json(agent.get("fingerprint") or {}),
         )
         for agent in manifest.get("agents") or []
     ]
+
+
+def _price(price: Json) -> str:
+    """A price as the manifest has it; a model that runs here costs nothing, which is known."""
+    if price is None:
+        return "unknown"
+    if price.get("source") == "runs here":
+        return "none"
+    return (
+        f"${price['input']:g} in, ${price['output']:g} out "
+        f"({price.get('price_list') or 'set by the exam'})"
+    )
 
 
 def depth_table(standings: Standings) -> tuple[list[int], list[tuple[str, list[DepthCell | None]]]]:
