@@ -8,7 +8,6 @@ prompt can never be mistaken for a changed model.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -234,12 +233,12 @@ def to_json(record: Record) -> dict[str, Json]:
     [['a', 'b'], ['c']]
     """
     body: dict[str, Json] = {}
-    for spec in dataclasses.fields(record):
-        value: Any = getattr(record, spec.name)
-        if spec.name == "scores":
+    for name in record.__dataclass_fields__:
+        value: Any = getattr(record, name)
+        if name == "scores":
             body.update(value)
-        elif spec.name == "order":
+        elif name == "order":
             body["order"] = [list(group) for group in value]
         else:
-            body[spec.name] = list(value) if isinstance(value, tuple) else value
+            body[name] = list(value) if isinstance(value, tuple) else value
     return body

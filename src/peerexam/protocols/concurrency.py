@@ -28,20 +28,31 @@ async def together(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
         return [await coroutine for coroutine in coroutines]
     try:
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(coroutine) for coroutine in coroutines]
+            tasks = [group.create_task(coroutine) for coroutine in coroutines[1:]]
+            first = await _inline(coroutines[0])
     except BaseExceptionGroup as failures:
         raise principal_error(failures) from None
-    return [task.result() for task in tasks]
+    return [first, *(task.result() for task in tasks)]
 
 
 async def both(first: Coroutine[Any, Any, S], second: Coroutine[Any, Any, T]) -> tuple[S, T]:
     """Run two coroutines of different types at once; see `together`."""
     try:
         async with asyncio.TaskGroup() as group:
-            one, other = group.create_task(first), group.create_task(second)
+            other = group.create_task(second)
+            one = await _inline(first)
     except BaseExceptionGroup as failures:
         raise principal_error(failures) from None
-    return one.result(), other.result()
+    return one, other.result()
+
+
+async def _inline(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Run one of several in the task that would only wait for them: a task less each time."""
+    try:
+        return await coroutine
+    except Exception:
+        await asyncio.sleep(0)  # the others start, and may have the more telling error
+        raise
 
 
 def principal_error(failures: BaseExceptionGroup[BaseException]) -> BaseException:

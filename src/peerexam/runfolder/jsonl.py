@@ -56,7 +56,7 @@ def parse_line(line: bytes) -> dict[str, Json]:
         ValueError: It is not UTF-8, not JSON, holds NaN or an infinity, or is not an object.
     """
     try:
-        body = json.loads(line.decode("utf-8"), parse_constant=_refuse)
+        body = _DECODER.decode(line.decode("utf-8"))
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
     if not isinstance(body, dict):
@@ -75,3 +75,7 @@ def warn_of_torn_tail(path: Path, number: int) -> None:
 
 def _refuse(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is not JSON")
+
+
+# Made once: `json.loads` with an option makes a decoder for every line.
+_DECODER = json.JSONDecoder(parse_constant=_refuse)

@@ -15,6 +15,8 @@ from peerexam.runfolder.jsonl import parse_line, warn_of_torn_tail
 FLUSH_EVERY = 0.1
 """Seconds of writing after which what is buffered goes to the file."""
 
+_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
 
 def record_line(record: Record) -> bytes:
     r"""A record as the bytes of one line, keys in the order of its fields, newline included.
@@ -25,7 +27,7 @@ def record_line(record: Record) -> bytes:
     Raises:
         ValueError: A value is NaN or an infinity.
     """
-    body = json.dumps(to_json(record), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    body = _ENCODER.encode(to_json(record))
     # For a surrogate, and nothing else fails to encode, Python's escape is the one JSON knows.
     return body.encode("utf-8", "backslashreplace") + b"\n"
 
