@@ -105,7 +105,7 @@ async def stage(
             stack.push_async_callback(built.close)
             fingerprints[agent.name] = dict(built.fingerprint)
             players[agent.name] = builder.player(agent, built)
-        window = config.limits.window or max(8, config.limits.concurrency)
+        window = window_of(config.limits.window, config.limits.concurrency)
         yield Stage(
             _cast(config, players),
             rules_of(config, rubric),
@@ -113,6 +113,15 @@ async def stage(
             window,
             fingerprints,
         )
+
+
+def window_of(asked: int | None, concurrency: int) -> int:
+    """How many questions are worked on at once.
+
+    As many as there are places: a question that is down to one call at a time, as at the end of a
+    sort, still fills one.
+    """
+    return asked or max(8, concurrency)
 
 
 def rules_of(config: ExamConfig, rubric: Rubric) -> Rules:
