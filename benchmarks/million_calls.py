@@ -25,8 +25,8 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from peerexam.agents.base import Agent
-from peerexam.agents.function import Provider, completion_of
+from peerexam.agents.base import Agent, Provider
+from peerexam.agents.function import completion_of
 from peerexam.calls import Completion, Request
 from peerexam.protocols.config import ExamConfig
 from peerexam.protocols.progress import Progress

@@ -28,12 +28,12 @@ from peerexam.calls import Completion, Message, Request
 from peerexam.protocols.concurrency import in_order
 from peerexam.protocols.examination import Block, Cast, Rules, judge_answers, rng_for
 from peerexam.protocols.staging import window_of
-from peerexam.records import Answer, Mark, Question, Verdict
+from peerexam.records import Answer, Mark, Question, Verdict, Winner
 
 T = TypeVar("T")
 
 
-class _Leap(selectors.DefaultSelector):  # type: ignore[valid-type, misc]
+class _Leap(selectors.DefaultSelector):
     """Waits for nothing: time passes by the amount that was to be waited for."""
 
     now = 0.0
@@ -96,7 +96,7 @@ class SteadyJudge:
     async def verdict(self, question: Question, first: Answer, second: Answer) -> Verdict:
         """Compare."""
         await self._agent.complete(Request((Message("user", "?"),)))
-        winner = "first" if int(first.text) < int(second.text) else "second"
+        winner: Winner = "first" if int(first.text) < int(second.text) else "second"
         return Verdict(question.id, self.name, first.examinee, second.examinee, winner)
 
 
