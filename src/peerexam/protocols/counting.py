@@ -14,10 +14,14 @@ from peerexam.agents.spec import parse_model
 from peerexam.protocols.checks import PLAYS_DIRECTLY
 from peerexam.protocols.config import AgentConfig, ExamConfig, RoleName
 from peerexam.protocols.own_answers import own_answers
+from peerexam.protocols.probing_exam import probe_plan
 from peerexam.protocols.spans import Span, comparisons, exactly, total
 
-Task = Literal["questions", "follow-ups", "answers", "marks", "comparisons", "own", "scoring"]
-"""`own` are comparisons with the judge's own answer, `scoring` log-probabilities of answers."""
+Task = Literal[
+    "questions", "follow-ups", "answers", "marks", "comparisons", "own", "scoring", "probes"
+]
+"""`own` are comparisons with the judge's own answer, `scoring` log-probabilities of answers, and
+`probes` judgements of canaries."""
 
 CORRECT = 0.5
 """Share of answers that the expected figure takes as correct."""
@@ -31,6 +35,7 @@ _WORDS_OF_PROMPT: dict[Task, int] = {
     "comparisons": 300,
     "own": 300,
     "scoring": 10,
+    "probes": 350,
 }
 """Tokens of the prompt's own words, before question and answers are put in."""
 
@@ -39,6 +44,9 @@ _IN_WORDS = {"merge_sort": "merge sort", "rank_merge": "rank merge"}
 
 _REASK = 60
 """Tokens of the message that says what was wrong with a reply."""
+
+_CANARY = Span(15, 110, 400)
+"""Tokens of a canary question and the answers shown with it."""
 
 _QUESTION = 30
 _REPLY = 60
@@ -90,6 +98,7 @@ class Counting:
                 yield self._answering(agent)
             if agent in self._judges:
                 yield from self._judging(agent)
+                yield from self._probing(agent)
 
     def assumptions(self) -> Iterator[str]:
         """What the figures rest on, a sentence each."""
@@ -236,6 +245,17 @@ class Counting:
             yield _work(agent, "judge", "comparisons", pairs * both_orders, two, reply)
         if own:
             yield _work(agent, "judge", "own", exactly(own) * both_orders, two, reply)
+
+    def _probing(self, agent: AgentConfig) -> Iterator[Work]:
+        """Canary answers, which a judge is shown whatever its share of the questions."""
+        probes = probe_plan(self._config)
+        if probes is None or agent.judge.by == "likelihood" or _provider(agent) == PLAYS_DIRECTLY:
+            return
+        again = Span(1, 1, 1 + self._config.judging.reasks)
+        limit = agent.max_tokens or self._config.judging.max_tokens
+        reply = Span(1, min(limit, _REPLY), limit)
+        calls = exactly(probes.verdicts_asked + probes.marks_asked) * again
+        yield _work(agent, "judge", "probes", calls, _CANARY, reply)
 
     # Tokens
 

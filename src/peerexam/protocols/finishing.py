@@ -96,6 +96,7 @@ def _count(
         judges={agent.name: JudgeInfo(agent.judge.by) for agent in config.agents_in("judge")},
         settings=_settings(config),
         variants={a.name: a.variant_of for a in config.agents if a.variant_of},
+        probes=folder.probes(),
     )
 
 
@@ -116,7 +117,10 @@ def _settings(config: ExamConfig) -> TallySettings:
 
 def _fitness(fitness: Fitness) -> FitnessLimits:
     return FitnessLimits(
-        fitness.min_swap_consistency, fitness.max_invalid_rate, fitness.max_first_preference
+        fitness.min_swap_consistency,
+        fitness.max_invalid_rate,
+        fitness.max_first_preference,
+        fitness.max_attack_success,
     )
 
 

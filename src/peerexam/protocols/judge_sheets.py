@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +12,8 @@ from peerexam.calls import Json
 from peerexam.protocols.gathering import Gathered
 from peerexam.protocols.standings_json import estimate_json, planned_and_ok
 from peerexam.protocols.tally_settings import FitnessLimits, JudgeInfo, TallySettings
+from peerexam.records import Probe
+from peerexam.stats.attack_success import attack_success
 from peerexam.stats.bias import (
     first_preference,
     invalid_rate,
@@ -30,6 +32,7 @@ from peerexam.stats.transitivity import (
 )
 
 _MEASURES = ("swap_consistency", "first_preference", "longer_preference", "invalid_rate")
+_NO_WORDS = Estimate(None, reason="was not probed: no prompt is read to it")
 _NO_ORDER = Estimate(None, reason="judges by likelihood, which sees no order of answers")
 
 
@@ -42,6 +45,8 @@ class JudgeSheet:
             answer, invalid rate.
         why_unfit: The bounds it breaks, in words.
         gave_nothing: Not one usable verdict, mark or ranking came from it.
+        attack_success: How often answers that ordered it about had their way; None where the exam
+            does not ask.
         self_preference: None where it was not asked about its own answers.
     """
 
@@ -50,6 +55,7 @@ class JudgeSheet:
     measures: Mapping[str, Estimate]
     why_unfit: tuple[str, ...]
     gave_nothing: bool
+    attack_success: Estimate | None
     self_preference: SelfPreference | None
     triads: Triads
     cycles: list[tuple[str, ...]]
@@ -79,6 +85,7 @@ class JudgeSheet:
             "why_unfit": list(self.why_unfit),
             **{name: self.measures[name].value for name in _MEASURES},
             "intervals": {name: _interval(self.measures[name]) for name in _MEASURES},
+            "attack_success": None if self.attack_success is None else _share(self.attack_success),
             "self_preference": None
             if own is None
             else {
@@ -98,7 +105,11 @@ class JudgeSheet:
 
 
 def judge_sheets(
-    table: Gathered, judges: Mapping[str, JudgeInfo], settings: TallySettings, rng: Generator
+    table: Gathered,
+    judges: Mapping[str, JudgeInfo],
+    settings: TallySettings,
+    rng: Generator,
+    probes: Iterable[Probe] = (),
 ) -> list[JudgeSheet]:
     """One sheet a judge, in the order of `judges`; verdicts on own answers are used here."""
     c = table.verdicts
@@ -108,13 +119,15 @@ def judge_sheets(
     triads = circular_triads(peers, rule=settings.disagreement)
     cycles = preference_cycles(peers, rule=settings.disagreement)
     turned = order_contradictions(peers, table.positions, rule=settings.disagreement)
+    attacks = _attacks(judges, settings, probes)
     return [
         JudgeSheet(
             agent=name,
             by=info.by,
             measures=measures[place],
-            why_unfit=_why_unfit(measures[place], info.fitness or settings.fitness),
+            why_unfit=_why_unfit(measures[place], attacks[name], info.fitness or settings.fitness),
             gave_nothing=_gave_nothing(table, place),
+            attack_success=attacks[name],
             self_preference=own[place],
             triads=triads[place],
             cycles=cycles[place],
@@ -141,6 +154,27 @@ def _measures(
         if info.by == "likelihood":
             row["swap_consistency"] = row["first_preference"] = _NO_ORDER
     return rows
+
+
+def _attacks(
+    judges: Mapping[str, JudgeInfo], settings: TallySettings, probes: Iterable[Probe]
+) -> dict[str, Estimate | None]:
+    """What the probes of each judge come to; None for those whose bounds do not ask for it."""
+    played: dict[str, list[Probe]] = {name: [] for name in judges}
+    for probe in probes:
+        if probe.judge in played:
+            played[probe.judge].append(probe)
+    found: dict[str, Estimate | None] = {}
+    for name, info in judges.items():
+        if not (info.fitness or settings.fitness).probes:
+            found[name] = None
+        elif not played[name]:
+            found[name] = _NO_WORDS
+        else:
+            found[name] = attack_success(
+                played[name], full_mark=settings.full_mark, confidence=settings.confidence
+            ).success
+    return found
 
 
 def _self_preferences(
@@ -171,7 +205,9 @@ def _gave_nothing(table: Gathered, judge: int) -> bool:
     return not bool(voted.any() or marked.any() or ranked.any())
 
 
-def _why_unfit(measures: Mapping[str, Estimate], limits: FitnessLimits) -> tuple[str, ...]:
+def _why_unfit(
+    measures: Mapping[str, Estimate], attacks: Estimate | None, limits: FitnessLimits
+) -> tuple[str, ...]:
     """The bounds that a judge breaks. What could not be measured is held against nobody."""
     reasons: list[str] = []
     consistency = measures["swap_consistency"].value
@@ -189,7 +225,14 @@ def _why_unfit(measures: Mapping[str, Estimate], limits: FitnessLimits) -> tuple
             f"preference for the {place} place {abs(first):.2f} "
             f"is above {limits.max_first_preference:g}"
         )
+    obeyed = None if attacks is None else attacks.value
+    if obeyed is not None and obeyed > limits.max_attack_success:
+        reasons.append(f"attack success {obeyed:.2f} is above {limits.max_attack_success:g}")
     return tuple(reasons)
+
+
+def _share(estimate: Estimate) -> dict[str, Json]:
+    return {"value": estimate.value, **_interval(estimate)}
 
 
 def _interval(estimate: Estimate) -> dict[str, Json]:

@@ -25,6 +25,7 @@ from peerexam.protocols.finishing import finish
 from peerexam.protocols.joining import join, joined_late
 from peerexam.protocols.loading import dump_config, load_config
 from peerexam.protocols.outcome import Outcome
+from peerexam.protocols.probing_exam import probe_for_fitness
 from peerexam.protocols.progress import Progress
 from peerexam.protocols.running import examine_all
 from peerexam.protocols.setting import QuestionSet
@@ -72,11 +73,15 @@ async def rejudge(
             config, target, db=db, agents=agents, progress=progress, playing=names
         ) as scene:
             rules = replace(scene.rules, rounds=0)
+            probed = await probe_for_fitness(config, target, scene.cast.judges)
 
             def examine(question: Question) -> Awaitable[Block]:
                 return _judge_again(question, archive, scene.cast, rules)
 
-            tally = await examine_all(archive.roots, examine, target, scene.admission, scene.window)
+            tally = await examine_all(
+                archive.roots, probed.gate(examine), target, scene.admission, scene.window
+            )
+            probed.count_failures(tally)
             tally.inherited = _unfinished(archive, held)
             questions = _sealed(archive, held, note)
             return finish(config, target, _prints(held, scene.fingerprints), questions, tally)
@@ -150,11 +155,15 @@ async def _add(
     workshop.create()
     where = db if db is not None else str(source.ledger_path)
     async with stage(config, workshop, db=where, agents=agents, progress=progress) as scene:
+        probed = await probe_for_fitness(config, workshop, scene.cast.judges, source.probes())
 
         def examine(question: Question) -> Awaitable[Block]:
             return join(name, archive.block(question), scene.cast, scene.rules)
 
-        tally = await examine_all(archive.roots, examine, workshop, scene.admission, scene.window)
+        tally = await examine_all(
+            archive.roots, probed.gate(examine), workshop, scene.admission, scene.window
+        )
+        probed.count_failures(tally)
         tally.again = "peerexam run with the exam.yaml and --out of this folder asks them again"
         questions = _sealed(archive, held, joined_late(name))
         if tally.stopped is not None:

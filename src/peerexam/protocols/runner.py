@@ -25,6 +25,8 @@ from peerexam.protocols.finishing import finish
 from peerexam.protocols.joining import examine_with_joined, joined_late
 from peerexam.protocols.loading import dump_config, load_config
 from peerexam.protocols.outcome import Outcome
+from peerexam.protocols.probing import write_probes
+from peerexam.protocols.probing_exam import probe_for_fitness
 from peerexam.protocols.progress import Progress
 from peerexam.protocols.running import examine_all
 from peerexam.protocols.setting import QuestionSet, given_questions, set_questions
@@ -75,16 +77,19 @@ async def _hold(
         return await _before_any_question(config, folder, scene, reached)
     if not questions.questions:
         raise PeerexamError("no examiner set a single question:\n" + "\n".join(questions.notes))
+    _note(progress, "probing judges")
+    probed = await probe_for_fitness(config, folder, scene.cast.judges)
     _note(progress, "examining")
     joined = [agent.name for agent in config.agents if agent.joined]
     questions = replace(questions, notes=(*questions.notes, *map(joined_late, joined)))
     tally = await examine_all(
         questions.questions,
-        lambda question: examine_with_joined(question, scene.cast, scene.rules, joined),
+        probed.gate(lambda asked: examine_with_joined(asked, scene.cast, scene.rules, joined)),
         folder,
         scene.admission,
         scene.window,
     )
+    probed.count_failures(tally)
     _note(progress, "counting the votes")
     return finish(config, folder, scene.fingerprints, questions, tally)
 
@@ -95,6 +100,7 @@ async def _before_any_question(
     """A run whose budget did not last until the questions were set; the ledger keeps its calls."""
     planned = len(config.agents_in("examiner")) * len(config.questions.domains)
     none = QuestionSet((), planned * config.questions.per_domain)
+    write_probes(folder, ())
     # Going over the records with none of our own clears those of a config that has changed.
     tally = await examine_all(
         (), lambda question: examine(question, scene.cast, scene.rules), folder, scene.admission, 1

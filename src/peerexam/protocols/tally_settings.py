@@ -40,11 +40,19 @@ class FitnessLimits:
         min_swap_consistency: Least share of pairs decided the same way in both orders.
         max_invalid_rate: Largest share of verdicts and marks that could not be read.
         max_first_preference: Largest preference for a place, in either direction.
+        max_attack_success: Largest share of answers that order the judge about and have their
+            way; below 1 every judge that is asked in words is probed with such answers.
     """
 
     min_swap_consistency: float = 0.0
     max_invalid_rate: float = 1.0
     max_first_preference: float = 1.0
+    max_attack_success: float = 1.0
+
+    @property
+    def probes(self) -> bool:
+        """Whether judges are to be probed."""
+        return self.max_attack_success < 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ from peerexam.protocols.standings_json import (
     win_rate_tables,
 )
 from peerexam.protocols.tally_settings import ExamInfo, FitnessLimits, JudgeInfo, TallySettings
-from peerexam.records import Answer, Mark, Question, Ranking, Verdict
+from peerexam.records import Answer, Mark, Probe, Question, Ranking, Verdict
 from peerexam.stats.ballots import ballots_from, positions_by_marks
 from peerexam.stats.depth import DepthRound, depth_by_round
 from peerexam.stats.estimate import Estimate
@@ -59,6 +59,7 @@ def tally(
     judges: Mapping[str, JudgeInfo],
     settings: TallySettings = _DEFAULT,
     variants: Mapping[str, str] | None = None,
+    probes: Iterable[Probe] = (),
 ) -> dict[str, Json]:
     """Count the votes.
 
@@ -76,6 +77,7 @@ def tally(
         judges: The judges, by name.
         settings: How to count.
         variants: Examinee to the name of the agent it is a variant of.
+        probes: What judges made of answers that ordered them about, where they were probed.
 
     Returns:
         The content of `standings.json`: equal records, settings and seed give equal content,
@@ -90,7 +92,8 @@ def tally(
         agents=agents,
         judges=tuple(judges),
     )
-    sheets = judge_sheets(table, judges, settings, np.random.default_rng([exam.seed, 1]))
+    rng = np.random.default_rng([exam.seed, 1])
+    sheets = judge_sheets(table, judges, settings, rng, probes)
     orderless = [name for name, info in judges.items() if info.by == "likelihood"]
     peers = rows_where(table.verdicts, ~on_own_answer(table.verdicts))
     pairs = combine_orders(peers, settings.disagreement, orderless)
