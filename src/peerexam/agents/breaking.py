@@ -26,7 +26,7 @@ _OF_THE_REQUEST = (ContextTooLongError, RefusedParameterError, AgentLostError)
 
 _LONGEST_REASON = 300
 
-MEND = "mend it and run the same command again: only its calls are asked"
+MEND = "mend it and run again: only its calls are asked"
 """What brings a lost agent back."""
 
 _log = logging.getLogger("peerexam")
@@ -140,7 +140,10 @@ class Breaking(Wrapper):
         try:
             async with limit:
                 self._breaker.wait(limit)
-                completion = await self.inner.complete(request)
+                try:
+                    completion = await self.inner.complete(request)
+                finally:
+                    self._breaker.go()
         except CallError as error:
             self._breaker.failed(error)
             raise
@@ -148,8 +151,6 @@ class Breaking(Wrapper):
             if limit.expired():
                 self._breaker.check()  # says why it was called off
             raise
-        finally:
-            self._breaker.go()
         self._breaker.succeeded()
         return completion
 

@@ -9,6 +9,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from peerexam.calls import Completion
 
@@ -51,12 +52,27 @@ class Snapshot:
     note: str
 
 
+class UnderWay(NamedTuple):
+    """A call that has started and not ended.
+
+    Attributes:
+        agent: Whose.
+        role: What the agent is asked as, None where nobody said.
+        since: When it started, by the lane's clock.
+    """
+
+    agent: str
+    role: str | None
+    since: float
+
+
 @dataclass(slots=True)
 class Lane:
     """Calls passing one point; a `Watcher`."""
 
     clock: Callable[[], float]
-    under_way: dict[int, tuple[str, float]] = field(default_factory=dict)
+    under_way: dict[int, UnderWay] = field(default_factory=dict)
+    ended_at: float | None = None
     tickets: int = 0
     done: int = 0
     failed: int = 0
@@ -65,17 +81,18 @@ class Lane:
     unpriced: int = 0
     ends: deque[float] = field(default_factory=lambda: deque(maxlen=2000))
 
-    def started(self, agent: str) -> int:
+    def started(self, agent: str, role: str | None = None) -> int:
         """Note that a call of an agent starts."""
         self.tickets += 1
-        self.under_way[self.tickets] = (agent, self.clock())
+        self.under_way[self.tickets] = UnderWay(agent, role, self.clock())
         return self.tickets
 
     def finished(self, ticket: int, completion: Completion | None) -> None:
         """Note how a call ended."""
         self.under_way.pop(ticket, None)
         self.done += 1
-        self.ends.append(self.clock())
+        self.ended_at = self.clock()
+        self.ends.append(self.ended_at)
         if completion is None:
             self.failed += 1
             return
@@ -89,13 +106,10 @@ class Lane:
         """Forget a call that was given up; it neither ended nor failed."""
         self.under_way.pop(ticket, None)
 
-    def oldest(self) -> tuple[str | None, float]:
-        """Agent and age in seconds of the call that has been under way longest."""
-        if not self.under_way:
-            return None, 0.0
-        # A dict keeps the order of starting; the copy is for a display in another thread.
-        agent, since = next(iter(list(self.under_way.values())), (None, self.clock()))
-        return agent, self.clock() - since
+    def oldest(self) -> UnderWay | None:
+        """The call that has been under way longest, None where none is."""
+        # A dict keeps the order of starting; the copy is for a reader in another thread.
+        return next(iter(list(self.under_way.values())), None)
 
     def rate(self) -> float | None:
         """Calls ending a second over the last half minute."""
@@ -116,12 +130,18 @@ class Progress:
     Args:
         planned: How many calls are expected in all.
         clock: Seconds, from any start.
+        stall_warning: Seconds without an ended call after which to warn; None leaves it to the
+            exam's limits.
     """
 
     def __init__(
-        self, planned: int | None = None, clock: Callable[[], float] = time.monotonic
+        self,
+        planned: int | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        stall_warning: float | None = None,
     ) -> None:
         self.planned = planned
+        self.stall_warning = stall_warning
         self.note = ""
         self.asked = Lane(clock)
         self._paid = Lane(clock)
@@ -133,9 +153,9 @@ class Progress:
         self._tells_paid = True
         return self._paid
 
-    def started(self, agent: str) -> int:
+    def started(self, agent: str, role: str | None = None) -> int:
         """A call of an agent starts."""
-        return self.asked.started(agent)
+        return self.asked.started(agent, role)
 
     def finished(self, ticket: int, completion: Completion | None) -> None:
         """A call ended."""
@@ -152,7 +172,7 @@ class Progress:
         left = None
         if rate and self.planned is not None:
             left = max(0, self.planned - asked.done) / rate
-        agent, seconds = paid.oldest()
+        oldest = paid.oldest()
         return Snapshot(
             self.planned,
             asked.done,
@@ -164,7 +184,7 @@ class Progress:
             paid.unpriced,
             rate,
             left,
-            agent,
-            seconds,
+            None if oldest is None else oldest.agent,
+            0.0 if oldest is None else paid.clock() - oldest.since,
             self.note,
         )

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 from peerexam.agents.base import Agent
+from peerexam.agents.breaking import Breaker
 from peerexam.agents.budget import Admission, BudgetLimits, BudgetMeter, Spend
+from peerexam.agents.session import SessionClock
 from peerexam.agents.stack import LayerSettings, assemble, wrap
 from peerexam.agents.watched import Watched
 from peerexam.calls import Json
@@ -35,6 +38,7 @@ from peerexam.protocols.own_answers import own_answers
 from peerexam.protocols.plan import Line, plan
 from peerexam.protocols.prices import own_price
 from peerexam.protocols.progress import Progress
+from peerexam.protocols.watchdog import Watchdog, watching
 from peerexam.runfolder import RunFolder
 
 
@@ -48,6 +52,7 @@ class Stage:
         admission: Whether the budget has room for another question.
         window: How many questions are worked on at once.
         fingerprints: What every agent is, by its name in the exam.
+        breakers: Whether an agent is still asked, by its name.
     """
 
     cast: Cast
@@ -55,6 +60,11 @@ class Stage:
     admission: Admission
     window: int
     fingerprints: Mapping[str, Mapping[str, Json]]
+    breakers: Mapping[str, Breaker]
+
+    def lost(self) -> dict[str, str]:
+        """Why agents were given up, by their name."""
+        return {name: one.lost for name, one in self.breakers.items() if one.lost is not None}
 
 
 @asynccontextmanager
@@ -93,6 +103,9 @@ async def stage(
             await meters.charge_earlier(ledger)
         players: dict[str, Player] = dict(_simulated(config, given))
         fingerprints: dict[str, Mapping[str, Json]] = {}
+        progress = progress or Progress()
+        quiet = progress.stall_warning or config.limits.stall_warning
+        stack.enter_context(watching(Watchdog(progress.paid, quiet)))
         builder = _Builder(config, rubric, ledger, meters, progress, given)
         for agent in config.agents:
             if playing is not None and agent.name not in playing:
@@ -109,9 +122,10 @@ async def stage(
         yield Stage(
             _cast(config, players),
             rules_of(config, rubric),
-            Admission(meters.wants()),
+            Admission(meters.wants(), meters.session),
             window,
             fingerprints,
+            builder.breakers,
         )
 
 
@@ -168,7 +182,10 @@ class _Meters:
 
     def __init__(self, config: ExamConfig) -> None:
         self._config = config
-        self.run = BudgetMeter(_limits(config.limits.budget))
+        whole = config.limits.budget
+        self.session = SessionClock(whole.seconds)
+        # The run's seconds are those on the wall, and are not added up.
+        self.run = BudgetMeter(_limits(whole.model_copy(update={"seconds": None})))
         self.agents = {
             agent.name: BudgetMeter(_limits(agent.budget), f"agent '{agent.name}'")
             for agent in config.agents
@@ -191,7 +208,7 @@ class _Meters:
         if not limited:
             return {}
         whole = plan(self._config)
-        lines = [line for line in whole.lines if line.task != "questions"]
+        lines = [line for line in whole.lines if line.task not in ("questions", "probes")]
         wants: dict[BudgetMeter, Spend] = {}
         for line in lines:
             for meter in self.of(line.agent):
@@ -205,7 +222,7 @@ def _has_limit(meter: BudgetMeter) -> bool:
 
 
 def _limits(budget: Budget) -> BudgetLimits:
-    return BudgetLimits(budget.usd, budget.calls, budget.tokens)
+    return BudgetLimits(budget.usd, budget.calls, budget.tokens, budget.seconds)
 
 
 def _a_question(line: Line, questions: int) -> Spend:
@@ -227,7 +244,7 @@ class _Builder:
         rubric: Rubric,
         ledger: Ledger,
         meters: _Meters,
-        progress: Progress | None,
+        progress: Progress,
         given: Mapping[str, Agent],
     ) -> None:
         self._config = config
@@ -238,47 +255,43 @@ class _Builder:
         self._given = given
         self._prompts = PromptLibrary(config.prompts)
         self._slots = asyncio.Semaphore(config.limits.concurrency)
+        self.breakers: dict[str, Breaker] = {}
 
     def agent(self, agent: AgentConfig) -> Agent:
         """The agent with all its layers."""
         settings = _layers(agent, self._config.limits.concurrency)
-        meters = self._meters.of(agent.name)
-        paid = self._paid()
-        if agent.name in self._given:
-            built = wrap(
-                self._given[agent.name],
-                settings,
-                ledger=self._ledger,
-                meters=meters,
-                paid=paid,
-                run_slots=self._slots,
-            )
-        else:
-            built = assemble(
-                agent_spec(agent),
-                settings,
-                ledger=self._ledger,
-                meters=meters,
-                paid=paid,
-                run_slots=self._slots,
-            )
-        return built if self._progress is None else Watched(built, self._progress)
-
-    def _paid(self) -> Callable[[Agent], Agent] | None:
-        if self._progress is None:
-            return None
+        breaker = Breaker(agent.name, agent.limits.give_up_after)
+        self.breakers[agent.name] = breaker
         lane = self._progress.paid
-        return lambda inner: Watched(inner, lane)
+        given = self._given.get(agent.name)
+        build = partial(assemble, agent_spec(agent)) if given is None else partial(wrap, given)
+        return build(
+            settings,
+            ledger=self._ledger,
+            meters=self._meters.of(agent.name),
+            paid=lambda inner: Watched(inner, lane),
+            run_slots=self._slots,
+            breaker=breaker,
+            session=self._meters.session,
+        )
 
     def player(self, config: AgentConfig, agent: Agent) -> Player:
-        """The agent's roles."""
+        """The agent's roles, each watched as such."""
+        player = Player(agent.name)
+        for role in ALL_ROLES:
+            if config in self._config.agents_in(role):
+                part = self._part(config, Watched(agent, self._progress, role), role)
+                player = replace(player, **{role: getattr(part, role)})
+        return player
+
+    def _part(self, config: AgentConfig, agent: Agent, role: RoleName) -> Player:
         exam = self._config
         judging, questions, answers = exam.judging, exam.questions, exam.answers
         return model_player(
             agent,
             self._prompts,
             self._rubric,
-            roles=tuple(role for role in ALL_ROLES if config in exam.agents_in(role)),
+            roles=(role,),
             judge_by=config.judge.by,
             setting=SettingOptions(
                 attempts=questions.attempts,
@@ -307,7 +320,8 @@ def _layers(agent: AgentConfig, concurrency: int) -> LayerSettings:
         top_p=agent.top_p,
         max_tokens=agent.max_tokens,
         seed=agent.seed,
-        concurrency=min(limits.concurrency or 16, concurrency),
+        concurrency=None if limits.concurrency is None else min(limits.concurrency, concurrency),
+        max_concurrency=min(limits.max_concurrency, concurrency),
         requests_per_minute=limits.requests_per_minute,
         tokens_per_minute=limits.tokens_per_minute,
         attempts=limits.attempts,
