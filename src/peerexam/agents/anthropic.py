@@ -173,7 +173,7 @@ class AnthropicAgent(Provider):
         error = failure_of(rejection, self._model)
         if type(error) is PermanentError and rejection.status in (400, 422):
             name = refused_parameter(rejection, {**self._extra, **sent})
-            if name is not None and "no quota left" not in str(error):
+            if name is not None:
                 return RefusedParameterError(f"parameter {name} refused: {error}", name)
         return error
 

@@ -9,12 +9,12 @@ from typing import Any
 from peerexam.agents.openai_errors import Rejection, error_of
 from peerexam.agents.thinking import split_thinking
 from peerexam.calls import Completion, State, Usage
-from peerexam.errors import CallError, ContextTooLongError, OverloadedError, PermanentError
+from peerexam.errors import CallError, ContextTooLongError, OverloadedError, QuotaExhaustedError
 
 _CUT = ("max_tokens", "model_context_window_exceeded", "pause_turn")
 _FILTERED = re.compile(r"blocked by content filtering", re.IGNORECASE)
 _CONTEXT = re.compile(r"prompt is too long|exceed context limit", re.IGNORECASE)
-_OUT_OF_MONEY = re.compile(r"billing_error|credit balance|(spend|usage) limits?\b", re.IGNORECASE)
+_OUT_OF_MONEY = re.compile(r"credit balance|(spend|usage) limits?\b", re.IGNORECASE)
 
 
 def read_message(body: Any, latency: float, dropped: tuple[str, ...] = ()) -> Completion:
@@ -52,16 +52,17 @@ def read_message(body: Any, latency: float, dropped: tuple[str, ...] = ()) -> Co
 
 def is_filtered(rejection: Rejection) -> bool:
     """Whether a content filter stopped the answer, which the API tells as a 400."""
-    return rejection.status == 400 and bool(_FILTERED.search(rejection.message))
+    said = rejection.status == 400 and _FILTERED.search(rejection.message)
+    return rejection.is_filtered or bool(said)
 
 
 def failure_of(rejection: Rejection, model: str) -> CallError:
     """The error of ours that a rejection is."""
     error = error_of(rejection, model)
-    if rejection.status == 402 or (
-        rejection.status in (400, 403, 429) and _OUT_OF_MONEY.search(rejection.words)
-    ):
-        return PermanentError(f"no quota left: {error}")
+    if isinstance(error, QuotaExhaustedError):
+        return error
+    if rejection.status in (400, 403, 429) and _OUT_OF_MONEY.search(rejection.message):
+        return QuotaExhaustedError(f"no quota left: {error}")
     if rejection.status in (400, 413) and _CONTEXT.search(rejection.message):
         return ContextTooLongError(str(error))
     return error
