@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from peerexam.agents.base import Agent, Wrapper
     from peerexam.agents.function import FunctionAgent, ScriptedAgent
+    from peerexam.agents.langchain import from_langchain
+    from peerexam.agents.langchain_chat import as_chat_model
     from peerexam.agents.registry import register
     from peerexam.agents.spec import AgentSpec
     from peerexam.calls import Completion, Message, Request, Sampling
@@ -56,7 +58,9 @@ _HOME = {
     "Verdict": "records",
     "Wrapper": "agents.base",
     "add": "protocols.rerunning",
+    "as_chat_model": "agents.langchain_chat",
     "export_dataset": "report.export",
+    "from_langchain": "agents.langchain",
     "load_config": "protocols.loading",
     "register": "agents.registry",
     "rejudge": "protocols.rerunning",
@@ -88,7 +92,9 @@ __all__ = [
     "Verdict",
     "Wrapper",
     "add",
+    "as_chat_model",
     "export_dataset",
+    "from_langchain",
     "load_config",
     "register",
     "rejudge",
@@ -101,7 +107,16 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'peerexam' has no attribute '{name}'")
-    return getattr(import_module(f"peerexam.{_HOME[name]}"), name)
+    try:
+        return getattr(import_module(f"peerexam.{_HOME[name]}"), name)
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "langchain_core":
+            raise
+    from peerexam.errors import MissingExtraError
+
+    raise MissingExtraError(
+        f"peerexam.{name} needs the package langchain-core: pip install 'peerexam[langchain]'"
+    )
 
 
 def __dir__() -> list[str]:
