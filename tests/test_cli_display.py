@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import logging
 
 import pytest
 
-from peerexam.cli.display import StallWarning, describe, shown
+from peerexam.cli.display import describe, shown
 from peerexam.cli.output import note, plain, redact, say
 from peerexam.protocols.progress import Progress, Snapshot
 
@@ -40,25 +41,18 @@ def test_unknown_things_are_not_said() -> None:
     assert describe(dataclasses.replace(empty, done=3)) == "3 calls"
 
 
-def test_a_stalled_call_is_warned_of_at_each_doubling() -> None:
-    warning = StallWarning(60)
-    ages = [10, 59, 61, 70, 119, 125, 200, 260]
-    due = [warning.text(dataclasses.replace(NOW, oldest_seconds=float(age))) for age in ages]
-    assert [age for age, text in zip(ages, due, strict=True) if text] == [61, 125, 260]
-    assert due[2] is not None
-    assert "'slow' has been in flight for 61 s" in due[2]
-    warning.text(dataclasses.replace(NOW, oldest_agent=None))
-    assert warning.text(dataclasses.replace(NOW, oldest_seconds=61.0))
-
-
-def test_quiet_says_nothing_but_a_stall(capsys: pytest.CaptureFixture[str]) -> None:
+def test_quiet_says_nothing_but_a_warning(capsys: pytest.CaptureFixture[str]) -> None:
     progress = Progress(planned=2)
-    with shown(progress, quiet=True, stall=60):
-        pass
+    with shown(progress, quiet=True):
+        progress.note = "examining"
     assert capsys.readouterr().err == ""
-    with shown(progress, quiet=False, stall=60):
+    with shown(progress, quiet=False):
         progress.note = "examining"
     assert capsys.readouterr().err == "examining · 0/2 calls\n"
+    with shown(progress, quiet=True):
+        logging.getLogger("peerexam").warning("stalled: \x1b[2J%s", "so it is")
+    logging.getLogger("peerexam").info("afterwards")
+    assert capsys.readouterr().err == "stalled: \ufffd[2Jso it is\n"
 
 
 def test_no_key_reaches_the_screen(

@@ -88,15 +88,16 @@ def _config_flags(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _running_flags(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--db", metavar="URL", help="the ledger (default: in the run's folder)")
+def _running_flags(
+    parser: argparse.ArgumentParser, ledger: str = "in the run's folder"
+) -> None:
+    parser.add_argument("--db", metavar="URL", help=f"the ledger (default: {ledger})")
     parser.add_argument("--quiet", action="store_true", help="no progress")
     parser.add_argument(
         "--stall",
         type=float,
-        default=60.0,
         metavar="SECONDS",
-        help="warn when one call takes longer (default: 60)",
+        help="warn when no call ends for so long (default: the exam's limits.stall_warning)",
     )
 
 
@@ -142,11 +143,37 @@ def _folder_commands(commands: Commands) -> None:
     importing.add_argument("--out", required=True, metavar="DIR", help="the new folder")
 
 
+def _probe_command(agents: argparse.ArgumentParser) -> None:
+    actions = agents.add_subparsers(dest="action", metavar="probe")
+    about = "play answers to judges that order them about, and say how often they obey"
+    probe = actions.add_parser("probe", help=about, description=about[0].upper() + about[1:] + ".")
+    # The command before it may have been given these two already.
+    for flag in ("--debug", "--json"):
+        probe.add_argument(
+            flag, action="store_true", default=argparse.SUPPRESS, help="as for every command"
+        )
+    probe.add_argument(
+        "names",
+        nargs="*",
+        metavar="NAME",
+        help="models, or files with an agents: list; with --exam, agents of that exam",
+    )
+    probe.add_argument(
+        "--exam", metavar="EXAM.yaml", help="judges as this exam builds them (default: all of it)"
+    )
+    probe.add_argument(
+        "--samples", type=int, metavar="N", help="so many canary questions (default: all)"
+    )
+    probe.add_argument("--out", metavar="DIR", help="also write probes.jsonl there")
+    _running_flags(probe, ledger="DIR/ledger.sqlite, or runs/probes/ledger.sqlite without --out")
+
+
 def _machine_commands(commands: Commands) -> None:
     agents = _command(commands, "agents", "say which agents can be had here")
     live = agents.add_mutually_exclusive_group()
     live.add_argument("--check", metavar="MODEL", help="ask one model one short question")
     live.add_argument("--live", metavar="EXAM.yaml", help="ask every agent of an exam")
+    _probe_command(agents)
     selftest = _command(commands, "selftest", "plant biases in simulated players and find them")
     selftest.add_argument("--seed", type=int, default=0)
     weights = _command(commands, "weights", "say what weights are, and fetch them on request")

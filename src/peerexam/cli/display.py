@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 import threading
 from collections.abc import Iterator
@@ -18,72 +19,61 @@ if TYPE_CHECKING:
 
 _EVERY_ON_TERMINAL = 0.25
 _EVERY_ELSEWHERE = 10.0
+_WARNINGS = logging.getLogger("peerexam")
 
 
 @contextmanager
-def shown(progress: Progress, *, quiet: bool, stall: float) -> Iterator[None]:
-    """Show a run's progress while the block runs.
+def shown(progress: Progress, *, quiet: bool) -> Iterator[None]:
+    """Show a run's progress, and the warnings that it logs, while the block runs.
 
     Args:
         progress: What to show.
-        quiet: Show nothing, stall warnings apart.
-        stall: Seconds after which a call in flight is warned of.
+        quiet: Show nothing but the warnings.
     """
     over = threading.Event()
     is_terminal = sys.stderr.isatty() and not quiet
-    show = _BarDisplay(stall) if is_terminal else _LineDisplay(stall, quiet)
+    show = _BarDisplay() if is_terminal else _LineDisplay(quiet)
     every = _EVERY_ON_TERMINAL if is_terminal else _EVERY_ELSEWHERE
+    warnings = _Warnings(show)
 
     def keep_showing() -> None:
         # A thread, so that a busy event loop still says that it is busy.
-        while not over.wait(min(every, stall)):
+        while not over.wait(every):
             show.update(progress.snapshot())
 
     thread = threading.Thread(target=keep_showing, name="progress", daemon=True)
     thread.start()
+    _WARNINGS.addHandler(warnings)
     try:
         yield
     finally:
+        _WARNINGS.removeHandler(warnings)
         over.set()
         thread.join()
         show.close(progress.snapshot())
 
 
-class StallWarning:
-    """Warns of the oldest call in flight, once at the limit and again at each doubling.
+class _Warnings(logging.Handler):
+    """Shows what the run warns of: a standstill, an agent that is given up."""
 
-    Args:
-        seconds: The limit.
-    """
+    def __init__(self, show: _LineDisplay | _BarDisplay) -> None:
+        super().__init__(logging.WARNING)
+        self._show = show
 
-    def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
-        self._next = seconds
-
-    def text(self, now: Snapshot) -> str | None:
-        """A warning that is due, or None."""
-        if now.oldest_agent is None or now.oldest_seconds < self._seconds:
-            self._next = self._seconds
-            return None
-        if now.oldest_seconds < self._next:
-            return None
-        self._next = max(self._next * 2, now.oldest_seconds)
-        return (
-            f"waiting: a call to '{plain(now.oldest_agent)}' has been in flight for "
-            f"{now.oldest_seconds:.0f} s ({now.in_flight} in flight in all)"
-        )
+    def emit(self, record: logging.LogRecord) -> None:
+        self._show.warn(plain(record.getMessage()))
 
 
 class _LineDisplay:
-    def __init__(self, stall: float, quiet: bool) -> None:
-        self._warning = StallWarning(stall)
+    def __init__(self, quiet: bool) -> None:
         self._quiet = quiet
         self._last = ""
 
     def update(self, now: Snapshot) -> None:
-        if warning := self._warning.text(now):
-            note(warning)
         self._say(describe(now))
+
+    def warn(self, text: str) -> None:
+        note(text)
 
     def close(self, now: Snapshot) -> None:
         self._say(describe(now))
@@ -95,17 +85,17 @@ class _LineDisplay:
 
 
 class _BarDisplay:
-    def __init__(self, stall: float) -> None:
-        self._warning = StallWarning(stall)
+    def __init__(self) -> None:
         self._bar, self._task = _make_bar()
         self._bar.start()
 
     def update(self, now: Snapshot) -> None:
-        if warning := self._warning.text(now):
-            self._bar.console.print(redact(warning), markup=False, style="yellow")
         total = None if now.planned is None else max(now.planned, now.done)
         self._bar.update(self._task, completed=now.done, total=total, said=describe(now))
         self._bar.refresh()
+
+    def warn(self, text: str) -> None:
+        self._bar.console.print(redact(text), markup=False, style="yellow")
 
     def close(self, now: Snapshot) -> None:
         self.update(now)

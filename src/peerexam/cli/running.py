@@ -71,8 +71,10 @@ def _ledger(arguments: argparse.Namespace) -> str | None:
 
 
 def _perform(arguments: argparse.Namespace, work: Work, planned: int | None = None) -> int:
-    progress = Progress(planned)
-    with shown(progress, quiet=arguments.quiet, stall=arguments.stall):
+    if arguments.stall is not None and not arguments.stall > 0:
+        raise SetupError("--stall is a number of seconds above 0")
+    progress = Progress(planned, stall_warning=arguments.stall)
+    with shown(progress, quiet=arguments.quiet):
         outcome = run_interruptibly(work(progress))
     report = write_report(outcome.folder)
     if arguments.json:

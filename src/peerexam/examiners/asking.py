@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 from peerexam.agents.base import Agent
 from peerexam.calls import Completion, Message, Request, Sampling, State
-from peerexam.errors import CallError
+from peerexam.errors import CallError, ContextTooLongError
+from peerexam.examiners.overflow import Shown, overflow_reason
 from peerexam.examiners.parsing import Unreadable
 from peerexam.examiners.prompts import PromptLibrary, Rendered
 from peerexam.examiners.thinking import without_thinking
@@ -46,12 +47,14 @@ class Asker:
         prompts: Where the words of the second asking come from.
         sampling: For every call.
         reasks: How often it is asked again at most.
+        shown: What it is shown, for the reason where that is too long.
     """
 
     agent: Agent
     prompts: PromptLibrary
     sampling: Sampling
     reasks: int = 1
+    shown: Shown = "answer"
 
     async def ask(
         self,
@@ -76,13 +79,23 @@ class Asker:
                     Request(messages, self.sampling, draw=attempt)
                 )
             except CallError as error:
-                return Outcome(None, "error", f"{type(error).__name__}: {error}")
+                return self._failed(error, outcome if attempt else None)
             outcome = _outcome(completion, read)
             if outcome.state == "ok" or outcome.state in _FINAL:
                 return outcome
             if attempt < self.reasks:
                 messages = self._again(messages, completion.text, outcome.reason, reask, fields)
         return outcome
+
+    def _failed(self, error: CallError, before: Outcome[T] | None) -> Outcome[T]:
+        """What a failed call comes to, after a reply that could not be read or as the first."""
+        if not isinstance(error, ContextTooLongError):
+            return Outcome(None, "error", f"{type(error).__name__}: {error}")
+        if before is None:
+            return Outcome(None, "error", overflow_reason(self.agent.name, self.shown, error))
+        # The answers did fit: what is too long is the reply that would be quoted back.
+        again = f"{before.reason}; asking again did not fit into its context"
+        return replace(before, reason=again)
 
     def _again(
         self,

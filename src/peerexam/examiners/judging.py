@@ -11,6 +11,7 @@ from peerexam.calls import Form, Sampling
 from peerexam.examiners.asking import Asker, Outcome
 from peerexam.examiners.fence import fence_for
 from peerexam.examiners.forms import marks_form, verdict_form
+from peerexam.examiners.overflow import Shown
 from peerexam.examiners.prompts import PromptLibrary, Rendered
 from peerexam.examiners.reading_marks import read_marks
 from peerexam.examiners.reading_verdicts import read_verdict
@@ -42,7 +43,8 @@ class PromptJudge:
 
     It sees a question and one or two answers, by position and never by name, each fenced as data.
     Where its agent can be held to a form, it is. A reply that cannot be read is asked for again;
-    after that the record's state is `unparsed` and the reply is kept.
+    after that the record's state is `unparsed` and the reply is kept. Nothing is cut: where the
+    answers do not fit into its context, the record's state is `error` and its reason says so.
 
     Args:
         agent: The model.
@@ -85,7 +87,7 @@ class PromptJudge:
             key=fence.key,
             **fields,
         )
-        outcome = await self._asker(rendered, form).ask(
+        outcome = await self._asker(rendered, form, "answer").ask(
             rendered, partial(read_marks, rubric=self.rubric), "reask_mark", fields
         )
         value = outcome.value
@@ -122,7 +124,7 @@ class PromptJudge:
             key=fence.key,
             **fields,
         )
-        outcome: Outcome[Winner] = await self._asker(rendered, form).ask(
+        outcome: Outcome[Winner] = await self._asker(rendered, form, "answers").ask(
             rendered, partial(read_verdict, ties=ties), "reask_compare", fields
         )
         return Verdict(
@@ -141,7 +143,7 @@ class PromptJudge:
     def _render(self, name: str, **fields: object) -> Rendered:
         return self.prompts.render(name, "chat" in self.agent.features, **fields)
 
-    def _asker(self, rendered: Rendered, form: Form | None) -> Asker:
+    def _asker(self, rendered: Rendered, form: Form | None, shown: Shown) -> Asker:
         sampling = Sampling(
             temperature=self.options.temperature,
             max_tokens=self.options.max_tokens,
@@ -149,7 +151,7 @@ class PromptJudge:
             stop=() if form else rendered.stop,
         )
         sampling = dataclasses.replace(sampling, form=form)
-        return Asker(self.agent, self.prompts, sampling, self.options.reasks)
+        return Asker(self.agent, self.prompts, sampling, self.options.reasks, shown)
 
 
 def _as_json(form: Form | None) -> bool:

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 from peerexam.agents.base import Agent
 from peerexam.calls import Request, Sampling, State, canonical_json
-from peerexam.errors import CallError, SetupError
+from peerexam.errors import CallError, ContextTooLongError, SetupError
+from peerexam.examiners.overflow import overflow_reason
 from peerexam.examiners.prompts import PromptLibrary, Rendered
 from peerexam.examiners.rubric import Rubric
 from peerexam.records import Answer, Mark, Question, Verdict, Winner
@@ -188,6 +189,8 @@ class LikelihoodJudge:
             request = Request(self._prompt(asked).messages, Sampling(), continuation=continuation)
             try:
                 completion = await self.agent.complete(request)
+            except ContextTooLongError as error:
+                return NoGain("error", overflow_reason(self.name, "answer", error))
             except CallError as error:
                 return NoGain("error", f"{type(error).__name__}: {error}")
             if not completion.logprobs or not math.isfinite(completion.logprob):

@@ -132,20 +132,43 @@ def _status(questions: QuestionSet, tally: Tally) -> tuple[Status, str | None]:
         reasons.append(f"{tally.stopped}; {so_far if whole else 'no question is set yet'}")
     papers = {f"{who} as examiner": times for who, times in questions.failures.items()}
     failed = {who: times for who, times in (tally.failures + Counter(papers)).items() if times}
+    reasons += _failed(failed, tally) + _too_long(tally)
+    return ("partial", ". ".join(reasons)) if reasons else ("complete", None)
+
+
+def _failed(failed: Mapping[str, int], tally: Tally) -> list[str]:
+    reasons = [
+        f"agent '{name}' was given up ({_clipped(why)}): mend it, and {tally.again}"
+        for name, why in sorted(tally.lost.items())
+    ]
     if failed:
         by_whom = ", ".join(
             f"{who} ({times}{_first_reason(tally.why.get(who))})"
             for who, times in sorted(failed.items())
         )
         reasons.append(f"calls failed: {by_whom}; {tally.again}")
-    return ("partial", ". ".join(reasons)) if reasons else ("complete", None)
+    return reasons
+
+
+def _too_long(tally: Tally) -> list[str]:
+    if not tally.too_long:
+        return []
+    by_whom = ", ".join(f"{who} ({times})" for who, times in sorted(tally.too_long.items()))
+    return [
+        f"answers did not fit into the context of {by_whom}: nothing was cut, and these judgements "
+        "are missing; give a judge with a longer context the role, or ask for shorter answers"
+    ]
 
 
 def _first_reason(reason: str | None) -> str:
     if reason is None:
         return ""
-    line = " ".join(reason.split())
-    return f", first: {line[:160]}{'…' if len(line) > 160 else ''}"
+    return f", first: {_clipped(reason)}"
+
+
+def _clipped(text: str) -> str:
+    line = " ".join(text.split())
+    return f"{line[:160]}{'…' if len(line) > 160 else ''}"
 
 
 def _notes(config: ExamConfig, tally: Tally) -> Iterator[str]:

@@ -83,6 +83,7 @@ async def rejudge(
             )
             probed.count_failures(tally)
             tally.inherited = _unfinished(archive, held)
+            tally.lost = scene.lost()
             questions = _sealed(archive, held, note)
             return finish(config, target, _prints(held, scene.fingerprints), questions, tally)
 
@@ -164,6 +165,7 @@ async def _add(
             archive.roots, probed.gate(examine), workshop, scene.admission, scene.window
         )
         probed.count_failures(tally)
+        tally.lost = scene.lost()
         tally.again = "peerexam run with the exam.yaml and --out of this folder asks them again"
         questions = _sealed(archive, held, joined_late(name))
         if tally.stopped is not None:

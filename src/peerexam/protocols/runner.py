@@ -30,7 +30,9 @@ from peerexam.protocols.probing_exam import probe_for_fitness
 from peerexam.protocols.progress import Progress
 from peerexam.protocols.running import examine_all
 from peerexam.protocols.setting import QuestionSet, given_questions, set_questions
+from peerexam.protocols.setup_digest import setup_digest
 from peerexam.protocols.staging import Stage, stage
+from peerexam.protocols.standing_records import Standing
 from peerexam.records import Domain
 from peerexam.runfolder import RunFolder
 from peerexam.tasks.question_file import load_questions
@@ -88,8 +90,14 @@ async def _hold(
         folder,
         scene.admission,
         scene.window,
+        Standing(
+            folder.checkpoint_path,
+            setup_digest(config, scene.fingerprints, questions.seal),
+            scene.ledger,
+        ),
     )
     probed.count_failures(tally)
+    tally.lost = scene.lost()
     _note(progress, "counting the votes")
     return finish(config, folder, scene.fingerprints, questions, tally)
 
@@ -106,6 +114,7 @@ async def _before_any_question(
         (), lambda question: examine(question, scene.cast, scene.rules), folder, scene.admission, 1
     )
     tally.stopped = str(reached)
+    tally.lost = scene.lost()
     return finish(config, folder, scene.fingerprints, none, tally)
 
 

@@ -7,15 +7,17 @@ bytes as an undisturbed one. A question is written whole or not at all.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 
 from peerexam.agents.budget import Admission
 from peerexam.calls import State
 from peerexam.errors import BudgetReachedError
+from peerexam.examiners.overflow import is_overflow
 from peerexam.protocols.concurrency import in_order
 from peerexam.protocols.examination import Block
+from peerexam.protocols.standing_records import Standing
 from peerexam.records import Question
 from peerexam.runfolder import RecordWriter, RunFolder
 
@@ -30,6 +32,8 @@ class Tally:
         why: What the first of them said, by agent and role.
         follow_ups: Follow-ups that were due, had or not.
         lost_follow_ups: Those that could not be had.
+        too_long: Judgements that are missing since the answers did not fit, by agent and role.
+        lost: Why agents were given up, by agent.
         stopped: Why the run ended early, None where it did not.
         inherited: What was missing before it began, None where nothing was.
         again: What asks failed calls again, in words.
@@ -40,13 +44,17 @@ class Tally:
     why: dict[str, str] = field(default_factory=dict)
     follow_ups: int = 0
     lost_follow_ups: int = 0
+    too_long: Counter[str] = field(default_factory=Counter)
+    lost: Mapping[str, str] = field(default_factory=dict)
     stopped: str | None = None
     inherited: str | None = None
     again: str = "the same command asks them again"
 
     def count(self, who: str, state: State, reason: str | None) -> None:
         """Take note of a record, where the call behind it failed."""
-        if state == "error":
+        if state == "error" and is_overflow(reason):
+            self.too_long[who] += 1
+        elif state == "error":
             self.failures[who] += 1
             self.why.setdefault(who, reason or "no reason given")
 
@@ -57,6 +65,7 @@ async def examine_all(
     folder: RunFolder,
     admission: Admission,
     window: int,
+    standing: Standing | None = None,
 ) -> Tally:
     """Examine questions, `window` at a time, and write their records.
 
@@ -66,6 +75,8 @@ async def examine_all(
         folder: Where the records go.
         admission: Asked before each question; without room, only what is paid for is replayed.
         window: How many questions are worked on at once.
+        standing: What an earlier session left under the same set-up and is not gone over again;
+            None goes over everything.
     """
     tally = Tally()
     held = list(questions)
@@ -89,10 +100,18 @@ async def examine_all(
         for question in held:
             writers["questions"].emit(question)
         writers["questions"].flush()
-        async for block in in_order(held, guarded, window):
+        if standing is not None:
+            whole = await standing.take_over(writers)
+            tally.examined = whole.whole
+            tally.follow_ups, tally.lost_follow_ups = whole.follow_ups, whole.lost_follow_ups
+        async for block in in_order(held[tally.examined :], guarded, window):
             if block is not None:
                 tally.examined += 1
                 _write(block, writers, tally)
+            if standing is not None:
+                standing.note(block, writers)
+        if standing is not None:
+            standing.keep(writers)
     return tally
 
 
