@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 
 from peerexam.agents.base import Feature, Provider
 from peerexam.agents.thinking import split_thinking
+from peerexam.agents.threads import in_own_thread
 from peerexam.calls import Completion, Json, Request
 from peerexam.errors import (
     CallTimeoutError,
@@ -88,7 +89,7 @@ class FunctionAgent(Provider):
     async def _call(self, messages: Chat) -> object:
         if inspect.iscoroutinefunction(self._fn):
             return await self._fn(messages)
-        result = await asyncio.to_thread(self._fn, messages)
+        result = await in_own_thread(partial(self._fn, messages), f"{self._name}'s function")
         return await result if inspect.isawaitable(result) else result
 
 
