@@ -1,26 +1,11 @@
-"""One engine for all agents of this process that have the same weights and settings.
-
-Weights are counted out and in: the first agent loads them, the last to let go frees them. An
-engine keeps nothing that decides an answer, so exams that share one do not change each other.
-"""
+"""One llama.cpp engine for all agents of this process with the same weights and settings."""
 
 from __future__ import annotations
 
-import threading
-from dataclasses import dataclass, field
-
 from peerexam.agents.llama import EngineSettings, LlamaEngine
+from peerexam.agents.sharing import Shared
 
-
-@dataclass(slots=True)
-class _Entry:
-    users: int = 0
-    engine: LlamaEngine | None = None
-    loading: threading.Lock = field(default_factory=threading.Lock)
-
-
-_entries: dict[EngineSettings, _Entry] = {}
-_lock = threading.Lock()
+_engines: Shared[EngineSettings, LlamaEngine] = Shared()
 
 
 def acquire(settings: EngineSettings) -> LlamaEngine:
@@ -30,31 +15,9 @@ def acquire(settings: EngineSettings) -> LlamaEngine:
         MissingExtraError: xllamacpp is not installed.
         SetupError: The weights cannot be loaded.
     """
-    with _lock:
-        entry = _entries.setdefault(settings, _Entry())
-        entry.users += 1
-    try:
-        with entry.loading:
-            if entry.engine is None:
-                entry.engine = LlamaEngine(settings)
-            return entry.engine
-    except BaseException:
-        _let_go(settings)
-        raise
+    return _engines.acquire(settings, lambda: LlamaEngine(settings))
 
 
 def release(engine: LlamaEngine) -> None:
     """Give back what `acquire` gave. The last to do so waits for the engine to close."""
-    last = _let_go(engine.settings)
-    if last is not None:
-        last.close()
-
-
-def _let_go(settings: EngineSettings) -> LlamaEngine | None:
-    with _lock:
-        entry = _entries[settings]
-        entry.users -= 1
-        if entry.users:
-            return None
-        del _entries[settings]
-        return entry.engine
+    _engines.release(engine.settings)

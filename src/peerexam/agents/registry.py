@@ -58,6 +58,7 @@ BUILT_IN = {
     "anthropic": BuiltIn("peerexam.agents.anthropic:create", key_variable="ANTHROPIC_API_KEY"),
     "local": BuiltIn("peerexam.agents.local:create_local", "xllamacpp", "local", runs_here=True),
     "gguf": BuiltIn("peerexam.agents.local:create_gguf", "xllamacpp", "local", runs_here=True),
+    "hf": BuiltIn("peerexam.agents.hf:create", "transformers", "hf", runs_here=True),
     "langchain": BuiltIn("peerexam.agents.langchain:create", "langchain_core", "langchain"),
     "file": BuiltIn("peerexam.agents.recorded:create", runs_here=True),
 }
