@@ -479,7 +479,7 @@ async def test_an_empty_file_becomes_a_ledger(tmp_path: Path) -> None:
     pragmas = ("application_id", "user_version", "page_size", "journal_mode")
     found = [database.execute(f"PRAGMA {name}").fetchone()[0] for name in pragmas]
     database.close()
-    assert found == [APPLICATION_ID, 1, 16384, "wal"]
+    assert found == [APPLICATION_ID, 2, 16384, "wal"]
 
 
 # --- by URL ------------------------------------------------------------------------------------

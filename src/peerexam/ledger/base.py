@@ -29,6 +29,10 @@ class Failure:
     message: str
 
 
+Outcome = Completion | Failure
+"""What became of a call."""
+
+
 @dataclass(frozen=True, slots=True)
 class Totals:
     """Sums over the successful calls in a ledger; `cost` counts the calls whose cost is known."""
@@ -39,6 +43,22 @@ class Totals:
     completion_tokens: int = 0
     cost: float = 0.0
     unpriced_calls: int = 0
+
+
+def sum_totals(*parts: Totals) -> Totals:
+    """Totals added up.
+
+    >>> sum_totals(Totals(calls=2, cost=0.5), Totals(calls=1, unpriced_calls=1))
+    Totals(calls=3, failures=0, prompt_tokens=0, completion_tokens=0, cost=0.5, unpriced_calls=1)
+    """
+    return Totals(
+        calls=sum(part.calls for part in parts),
+        failures=sum(part.failures for part in parts),
+        prompt_tokens=sum(part.prompt_tokens for part in parts),
+        completion_tokens=sum(part.completion_tokens for part in parts),
+        cost=sum((part.cost for part in parts), start=0.0),
+        unpriced_calls=sum(part.unpriced_calls for part in parts),
+    )
 
 
 class Ledger(Protocol):

@@ -13,31 +13,58 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from peerexam.errors import LedgerFileError
+from peerexam.ledger.sqlite_upgrade import TALLIES, upgrade
 
 APPLICATION_ID = 0x50455845
 """`PEXE`, in the file's header: this is a ledger of peerexam."""
 
-SCHEMA = 1
+SCHEMA = 2
 """In the file's header. It rises with every change that an older peerexam cannot read."""
+
+Key = bytes | str
+"""A request key in a column: 64 hexadecimal digits are kept as 32 bytes, any other text as it is.
+
+Keys come in no order, so that a commit touches about as many pages of their index as it has rows:
+that is most of what is written, and half as much when keys take half the place.
+"""
 
 BUSY_SECONDS = 30.0
 """How long to wait for another process that is committing to the same file."""
 
+_CACHE_KIB = 16 * 1024  # holds the index of 300,000 keys; filled only as far as there are any
+_LOG_PAGES = 2000  # 32 MB: the pages of the index are copied back once for many commits
 _PAGE_SIZE = 16384  # a 2 KB row does not fit twice into a page of 4 KB, which doubles the file
 
 # Successes and failures stand apart: the first are only ever added, the second replaced or removed.
-# calls_by_agent holds all that totals need, so that they do not read the bodies.
+# The tallies change in the transaction that adds calls.
 _TABLES = (
     "CREATE TABLE agents(id INTEGER PRIMARY KEY, name TEXT NOT NULL, fingerprint TEXT NOT NULL,"
     " UNIQUE(name, fingerprint))",
-    "CREATE TABLE calls(id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE,"
+    "CREATE TABLE calls(id INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE,"
     " agent INTEGER NOT NULL REFERENCES agents(id), created REAL NOT NULL,"
     " prompt_tokens INTEGER, completion_tokens INTEGER, cost REAL,"
     " request TEXT NOT NULL, completion TEXT NOT NULL)",
-    "CREATE INDEX calls_by_agent ON calls(agent, prompt_tokens, completion_tokens, cost)",
-    "CREATE TABLE failures(key TEXT PRIMARY KEY, agent INTEGER NOT NULL REFERENCES agents(id),"
+    "CREATE TABLE failures(key BLOB PRIMARY KEY, agent INTEGER NOT NULL REFERENCES agents(id),"
     " created REAL NOT NULL, request TEXT NOT NULL, failure TEXT NOT NULL) WITHOUT ROWID",
+    TALLIES,
 )
+
+
+def stored_key(key: str) -> Key:
+    """A request key as the tables hold it."""
+    if len(key) == 64:
+        try:
+            raw = bytes.fromhex(key)
+        except ValueError:
+            return key
+        if raw.hex() == key:
+            return raw
+    return key
+
+
+def shown_key(key: Key) -> str:
+    """A request key as everyone else writes it: the inverse of `stored_key`."""
+    return key if isinstance(key, str) else key.hex()
 
 
 def open_database(path: Path) -> sqlite3.Connection:
@@ -68,7 +95,12 @@ def refusals(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        raise LedgerFileError(f"{path}: {error}; {_mend(error)}") from error
+        raise refusal(path, error) from error
+
+
+def refusal(path: Path, error: sqlite3.Error) -> LedgerFileError:
+    """SQLite's complaint about a file as ours."""
+    return LedgerFileError(f"{path}: {error}; {_mend(error)}")
 
 
 def _mend(error: sqlite3.Error) -> str:
@@ -88,22 +120,22 @@ def _mend(error: sqlite3.Error) -> str:
 
 
 def _prepare(connection: sqlite3.Connection, path: Path) -> None:
-    # Lone surrogates are legal in our strings and not in UTF-8: they are stored the WTF-8 way.
-    connection.text_factory = lambda raw: raw.decode("utf-8", "surrogatepass")
     connection.execute(f"PRAGMA page_size = {_PAGE_SIZE}")
     connection.execute("PRAGMA synchronous = FULL")
-    if not _is_ours(connection, path):
-        _create(connection, path)
+    connection.execute(f"PRAGMA cache_size = {-_CACHE_KIB}")
+    connection.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")
+    if _schema(connection, path) != SCHEMA:
+        _create_or_upgrade(connection, path)
     _use_wal(connection)
 
 
-def _is_ours(connection: sqlite3.Connection, path: Path) -> bool:
-    """True for a ledger, False for a file that holds nothing at all."""
+def _schema(connection: sqlite3.Connection, path: Path) -> int:
+    """The schema of a ledger that this peerexam can use, 0 for a file that holds nothing at all."""
     (owner,) = connection.execute("PRAGMA application_id").fetchone()
     (schema,) = connection.execute("PRAGMA user_version").fetchone()
     (tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
     if (owner, schema, tables) == (0, 0, 0):
-        return False
+        return 0
     if owner != APPLICATION_ID:
         raise LedgerFileError(
             f"{path}: this database belongs to another program; it was left as it is: "
@@ -114,23 +146,26 @@ def _is_ours(connection: sqlite3.Connection, path: Path) -> bool:
             f"{path}: this ledger has schema {schema}, newer than this peerexam ({SCHEMA}); it was "
             "left as it is: update peerexam, or name another file"
         )
-    if schema < SCHEMA or not tables:
+    if schema < 1 or not tables:
         raise LedgerFileError(
             f"{path}: this ledger has schema {schema} and {tables} tables, which this peerexam "
             "cannot read; it was left as it is: restore a copy, or name another file"
         )
-    return True
+    return int(schema)
 
 
-def _create(connection: sqlite3.Connection, path: Path) -> None:
+def _create_or_upgrade(connection: sqlite3.Connection, path: Path) -> None:
     connection.execute("BEGIN IMMEDIATE")
     try:
-        # Another process may have created it while this one waited for the lock.
-        if not _is_ours(connection, path):
+        # Another process may have done it while this one waited for the lock.
+        schema = _schema(connection, path)
+        if schema == 0:
             for statement in _TABLES:
                 connection.execute(statement)
-            connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-            connection.execute(f"PRAGMA user_version = {SCHEMA}")
+        elif schema < SCHEMA:
+            upgrade(connection, stored_key)
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        connection.execute(f"PRAGMA user_version = {SCHEMA}")
         connection.execute("COMMIT")
     except BaseException:
         connection.execute("ROLLBACK")

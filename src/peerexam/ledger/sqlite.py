@@ -7,36 +7,47 @@ import json
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import TypeVar
 
-from peerexam.calls import Call, Completion, Json, Request, request_from_json
-from peerexam.ledger.base import Failure, Totals
-from peerexam.ledger.entries import StoredCall, completion_of, entry_of, failure_of
-from peerexam.ledger.schema import open_database, refusals
+from peerexam.calls import Call, Json, Request, request_from_json
+from peerexam.ledger.base import Failure, Outcome, Totals, sum_totals
+from peerexam.ledger.entries import (
+    StoredCall,
+    completion_of,
+    entry_of,
+    failure_of,
+    stored_call,
+    with_call,
+)
+from peerexam.ledger.schema import Key, open_database, refusal, refusals, shown_key, stored_key
+from peerexam.ledger.sqlite_store import SqliteStore
 from peerexam.ledger.writer import GroupWriter
 
 T = TypeVar("T")
-Row = tuple[str, str, str, str, str | None, str | None, float]
 
 _PAGE = 200  # stored calls read at once by an audit
 
-_FIND = "SELECT completion FROM calls WHERE key = ?"
-_FIND_FAILURE = "SELECT failure FROM failures WHERE key = ?"
+# Texts are read as bytes: our strings may hold lone surrogates, which are no UTF-8.
+_FIND = "SELECT CAST(completion AS BLOB) FROM calls WHERE key = ?"
+_FIND_FAILURE = "SELECT CAST(failure AS BLOB) FROM failures WHERE key = ?"
 _ENTRIES = (
-    "SELECT key, name, fingerprint, request, completion, failure, created FROM"
+    "SELECT key, CAST(name AS BLOB), CAST(fingerprint AS BLOB), CAST(request AS BLOB),"
+    " CAST(completion AS BLOB), CAST(failure AS BLOB), created FROM"
     " (SELECT key, agent, request, completion, NULL AS failure, created FROM calls UNION ALL"
     " SELECT key, agent, request, NULL, failure, created FROM failures)"
     " JOIN agents ON agents.id = agent"
 )
-_ANSWERED = "SELECT fingerprint, request FROM calls JOIN agents ON agents.id = agent"
+_ANSWERED = (
+    "SELECT CAST(fingerprint AS BLOB), CAST(request AS BLOB) FROM calls"
+    " JOIN agents ON agents.id = agent"
+)
 _TOTALS = (
-    "SELECT name, count(*), 0, sum(prompt_tokens), sum(completion_tokens), sum(cost),"
-    " count(*) - count(cost) FROM calls JOIN agents ON agents.id = agent GROUP BY name UNION ALL"
-    " SELECT name, 0, count(*), 0, 0, 0, 0 FROM failures JOIN agents ON agents.id = agent"
-    " GROUP BY name"
+    "SELECT CAST(name AS BLOB), calls, 0, prompt_tokens, completion_tokens, cost, calls - priced"
+    " FROM tallies JOIN agents ON agents.id = agent UNION ALL"
+    " SELECT CAST(name AS BLOB), 0, count(*), 0, 0, 0.0, 0 FROM failures"
+    " JOIN agents ON agents.id = agent GROUP BY name"
 )
 
 
@@ -81,29 +92,32 @@ class SqliteLedger:
         except BaseException:
             writing.close()
             raise
-        return cls(path, reading, GroupWriter(writing, path))
+        return cls(path, reading, GroupWriter(SqliteStore(writing, path), str(path)))
 
-    async def find(self, key: str) -> Completion | Failure | None:
+    async def find(self, key: str) -> Outcome | None:
         """What is stored under a request key, its `call` set; None where there is nothing.
 
         Raises:
             LedgerFileError: The file is torn, or the ledger is closed.
         """
-        with refusals(self.path):
-            row = self._reader.execute(_FIND, (key,)).fetchone()
+        stored = stored_key(key)
+        try:
+            row = self._reader.execute(_FIND, (stored,)).fetchone()
             if row is not None:
                 return completion_of(key, row[0])
-            row = self._reader.execute(_FIND_FAILURE, (key,)).fetchone()
+            row = self._reader.execute(_FIND_FAILURE, (stored,)).fetchone()
+        except sqlite3.Error as error:
+            raise refusal(self.path, error) from error
         return None if row is None else failure_of(row[0])
 
-    async def reserve(self, key: str) -> Completion | Failure | None:
+    async def reserve(self, key: str) -> Outcome | None:
         """What `find` gives. Processes that share a file do not wait for each other's calls."""
         return await self.find(key)
 
     async def release(self, key: str) -> None:
         """Nothing: `reserve` holds nothing here."""
 
-    async def record(self, call: Call, outcome: Completion | Failure) -> Completion | Failure:
+    async def record(self, call: Call, outcome: Outcome) -> Outcome:
         """Store an outcome and return what stands under the key once it is on disk.
 
         A caller that is cancelled while it waits does not take the record back.
@@ -116,13 +130,13 @@ class SqliteLedger:
         standing = await self._writer.submit(entry_of(call, outcome))
         if isinstance(standing, Failure) or standing.call == call.key:
             return standing
-        return replace(standing, call=call.key)
+        return with_call(standing, call.key)
 
     async def known_keys(self) -> set[str]:
         """The keys of every call that was answered."""
 
         def read(connection: sqlite3.Connection) -> set[str]:
-            return {key for (key,) in connection.execute("SELECT key FROM calls")}
+            return {shown_key(key) for (key,) in connection.execute("SELECT key FROM calls")}
 
         return await self._scan(read)
 
@@ -136,11 +150,9 @@ class SqliteLedger:
 
         def read(connection: sqlite3.Connection) -> dict[str, Totals]:
             sums: dict[str, Totals] = {}
-            for name, calls, failures, prompt, completion, cost, unpriced in connection.execute(
-                _TOTALS
-            ):
-                part = Totals(calls, failures, prompt or 0, completion or 0, cost or 0.0, unpriced)
-                sums[name] = sum_totals(sums.get(name, Totals()), part)
+            for raw, *numbers in connection.execute(_TOTALS):
+                name = raw.decode("utf-8", "surrogatepass")
+                sums[name] = sum_totals(sums.get(name, Totals()), Totals(*numbers))
             return dict(sorted(sums.items()))
 
         return await self._scan(read)
@@ -149,8 +161,8 @@ class SqliteLedger:
         """Everything that is stored of one call; None where there is nothing."""
 
         def read(connection: sqlite3.Connection) -> StoredCall | None:
-            row = connection.execute(f"{_ENTRIES} WHERE key = ?", (key,)).fetchone()
-            return None if row is None else _stored_call(row)
+            rows = connection.execute(f"{_ENTRIES} WHERE key = ?", (stored_key(key),))
+            return next((stored_call(key, *rest) for _, *rest in rows), None)
 
         return await self._scan(read)
 
@@ -161,14 +173,14 @@ class SqliteLedger:
 
     async def calls(self) -> AsyncIterator[StoredCall]:
         """Stream every stored call, failures too, in the order of their keys."""
-        last = ""
+        last: Key = ""
         while True:
             page = await self._scan(_page_after(last))
             for call in page:
                 yield call
             if len(page) < _PAGE:
                 return
-            last = page[-1].key
+            last = stored_key(page[-1].key)
 
     async def close(self) -> None:
         """Commit what has gathered and let go of the file. More than once does no harm."""
@@ -196,31 +208,9 @@ class SqliteLedger:
         return await asyncio.to_thread(run)
 
 
-def sum_totals(*parts: Totals) -> Totals:
-    """Totals added up.
-
-    >>> sum_totals(Totals(calls=2, cost=0.5), Totals(calls=1, unpriced_calls=1))
-    Totals(calls=3, failures=0, prompt_tokens=0, completion_tokens=0, cost=0.5, unpriced_calls=1)
-    """
-    return Totals(
-        calls=sum(part.calls for part in parts),
-        failures=sum(part.failures for part in parts),
-        prompt_tokens=sum(part.prompt_tokens for part in parts),
-        completion_tokens=sum(part.completion_tokens for part in parts),
-        cost=sum((part.cost for part in parts), start=0.0),
-        unpriced_calls=sum(part.unpriced_calls for part in parts),
-    )
-
-
-def _page_after(last: str) -> Callable[[sqlite3.Connection], list[StoredCall]]:
+def _page_after(last: Key) -> Callable[[sqlite3.Connection], list[StoredCall]]:
     def read(connection: sqlite3.Connection) -> list[StoredCall]:
         rows = connection.execute(f"{_ENTRIES} WHERE key > ? ORDER BY key LIMIT {_PAGE}", (last,))
-        return [_stored_call(row) for row in rows]
+        return [stored_call(shown_key(key), *rest) for key, *rest in rows]
 
     return read
-
-
-def _stored_call(row: Row) -> StoredCall:
-    key, agent, fingerprint, request, completion, failure, created = row
-    outcome = failure_of(failure) if failure is not None else completion_of(key, completion or "")
-    return StoredCall(key, agent, json.loads(fingerprint), json.loads(request), outcome, created)

@@ -8,57 +8,50 @@ from __future__ import annotations
 
 import asyncio
 import queue
-import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
-from itertools import chain, islice
-from pathlib import Path
+from itertools import islice
+from typing import Protocol
 
-from peerexam.calls import Completion
 from peerexam.errors import LedgerFileError
-from peerexam.ledger.base import Failure
-from peerexam.ledger.entries import Entry, completion_of
-from peerexam.ledger.schema import refusals
+from peerexam.ledger.base import Outcome
+from peerexam.ledger.entries import Entry
 
-Outcome = Completion | Failure
+LARGEST_GROUP = 512
+"""Entries in one commit at most, so that the first to wait never waits for thousands."""
+
 Waiter = tuple[Entry, "asyncio.Future[Outcome]"]
 Pair = tuple["asyncio.Future[Outcome]", Outcome | BaseException]
 
 _SETTLED_AT_ONCE = 64
-_LARGEST_GROUP = 512  # so that the first to wait never waits for thousands
 
-# Every statement that SQLite runs gives up Python's lock and has to win it back from the loop, so
-# rows go in by the dozen.
-_ROWS = 24
-_CALL = "(?, ?, ?, ?, ?, ?, CAST(? AS TEXT), CAST(? AS TEXT))"
-_INSERT = (
-    "INSERT INTO calls(key, agent, created, prompt_tokens, completion_tokens, cost, request,"
-    " completion) VALUES {} ON CONFLICT(key) DO NOTHING"
-)
-_INSERT_CALL = _INSERT.format(_CALL)
-_INSERT_CALLS = _INSERT.format(", ".join([_CALL] * _ROWS))
-_INSERT_FAILURE = (
-    "INSERT OR REPLACE INTO failures(key, agent, created, request, failure)"
-    " VALUES (?, ?, ?, CAST(? AS TEXT), CAST(? AS TEXT))"
-)
-_ANY_FAILURE = "SELECT 1 FROM failures LIMIT 1"
-_DROP_FAILURE = "DELETE FROM failures WHERE key = ?"
-_FIND_CALL = "SELECT completion FROM calls WHERE key = ?"
+
+class Store(Protocol):
+    """Where a group goes. The writer's thread alone uses it."""
+
+    def commit(self, entries: Sequence[Entry]) -> Sequence[Outcome]:
+        """Store a group, all or nothing, and say what stands under each key.
+
+        Raises:
+            LedgerFileError: Nothing was stored.
+        """
+
+    def close(self) -> None:
+        """Let go of the database."""
 
 
 class GroupWriter:
-    """Owns the connection that writes.
+    """Owns the thread that writes.
 
     Args:
-        connection: Used by the writer's thread alone from now on, and closed by it.
-        path: The file, for errors.
+        store: Used by that thread alone from now on, and closed by it.
+        where: The ledger, for errors.
     """
 
-    def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
-        self._connection = connection
-        self._path = path
+    def __init__(self, store: Store, where: str) -> None:
+        self._store = store
+        self._where = where
         self._waiting: queue.SimpleQueue[Waiter | None] = queue.SimpleQueue()
-        self._agents: dict[tuple[str, bytes], int] = {}
         self._closing = threading.Lock()
         self._closed = False
         self._thread = threading.Thread(target=self._run, name="peerexam-ledger", daemon=True)
@@ -75,12 +68,12 @@ class GroupWriter:
         future: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
         with self._closing:
             if self._closed:
-                raise LedgerFileError(f"{self._path}: the ledger is closed; open it again")
+                raise LedgerFileError(f"{self._where}: the ledger is closed; open it again")
             self._waiting.put((entry, future))
         return future
 
     def close(self) -> None:
-        """Commit what has gathered, end the thread, close the connection. Blocks."""
+        """Commit what has gathered, end the thread, close the store. Blocks."""
         with self._closing:
             if not self._closed:
                 self._closed = True
@@ -93,7 +86,7 @@ class GroupWriter:
             group, open_ = self._gather()
             if group:
                 _deliver(group, self._commit([entry for entry, _ in group]))
-        self._connection.close()
+        self._store.close()
 
     def _gather(self) -> tuple[list[Waiter], bool]:
         """What waits now, and whether there may be more after it."""
@@ -101,7 +94,7 @@ class GroupWriter:
         item = self._waiting.get()
         while item is not None:
             group.append(item)
-            if len(group) == _LARGEST_GROUP:
+            if len(group) == LARGEST_GROUP:
                 return group, True
             try:
                 item = self._waiting.get_nowait()
@@ -110,92 +103,11 @@ class GroupWriter:
         return group, False
 
     def _commit(self, entries: Sequence[Entry]) -> Sequence[Outcome] | BaseException:
-        """Store a group in one transaction; an error is a value here, for those who wait."""
+        """Store a group; an error is a value here, for those who wait."""
         try:
-            with refusals(self._path):
-                if self._connection.in_transaction:  # an earlier rollback failed with its disk
-                    self._connection.execute("ROLLBACK")
-                self._connection.execute("BEGIN IMMEDIATE")
-                try:
-                    stored = self._store(entries)
-                    self._connection.execute("COMMIT")
-                except BaseException:
-                    self._agents.clear()  # the rows behind these numbers are rolled back
-                    if self._connection.in_transaction:
-                        self._connection.execute("ROLLBACK")
-                    raise
+            return self._store.commit(entries)
         except BaseException as error:
             return error
-        return stored
-
-    def _store(self, entries: Sequence[Entry]) -> list[Outcome]:
-        """Store a group, successes first, and say what stands under each key."""
-        answered = [entry for entry in entries if not isinstance(entry.outcome, Failure)]
-        standing = self._store_successes(answered)
-        if self._connection.execute(_ANY_FAILURE).fetchone() is not None:
-            self._connection.executemany(_DROP_FAILURE, [(entry.call.key,) for entry in answered])
-        return [
-            self._store_failure(entry)
-            if isinstance(entry.outcome, Failure)
-            else standing.get(entry.call.key, entry.outcome)
-            for entry in entries
-        ]
-
-    def _store_successes(self, entries: Sequence[Entry]) -> dict[str, Completion]:
-        """Insert all at once; where a key was taken, read what stands under every key."""
-        rows = [
-            (
-                entry.call.key,
-                self._agent(entry),
-                entry.created,
-                *entry.usage,
-                entry.call.request,
-                entry.body,
-            )
-            for entry in entries
-        ]
-        before = self._connection.total_changes
-        whole = len(rows) - len(rows) % _ROWS
-        for start in range(0, whole, _ROWS):
-            several = rows[start : start + _ROWS]
-            self._connection.execute(_INSERT_CALLS, tuple(chain.from_iterable(several)))
-        self._connection.executemany(_INSERT_CALL, rows[whole:])
-        if self._connection.total_changes - before == len(rows):
-            return {}
-        found = (self._connection.execute(_FIND_CALL, (entry.call.key,)) for entry in entries)
-        return {
-            entry.call.key: completion_of(entry.call.key, cursor.fetchone()[0])
-            for entry, cursor in zip(entries, found, strict=True)
-        }
-
-    def _store_failure(self, entry: Entry) -> Outcome:
-        success = self._connection.execute(_FIND_CALL, (entry.call.key,)).fetchone()
-        if success is not None:
-            return completion_of(entry.call.key, success[0])
-        self._connection.execute(
-            _INSERT_FAILURE,
-            (entry.call.key, self._agent(entry), entry.created, entry.call.request, entry.body),
-        )
-        return entry.outcome
-
-    def _agent(self, entry: Entry) -> int:
-        """The number of the entry's agent, which is stored once and not with every call."""
-        agent = (entry.call.agent, entry.call.fingerprint)
-        known = self._agents.get(agent)
-        if known is not None:
-            return known
-        names = (entry.call.agent.encode("utf-8", "surrogatepass"), entry.call.fingerprint)
-        self._connection.execute(
-            "INSERT OR IGNORE INTO agents(name, fingerprint)"
-            " VALUES (CAST(? AS TEXT), CAST(? AS TEXT))",
-            names,
-        )
-        (number,) = self._connection.execute(
-            "SELECT id FROM agents WHERE name = CAST(? AS TEXT) AND fingerprint = CAST(? AS TEXT)",
-            names,
-        ).fetchone()
-        self._agents[agent] = int(number)
-        return int(number)
 
 
 def _deliver(group: Sequence[Waiter], result: Sequence[Outcome] | BaseException) -> None:
