@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from peerexam.agents.function import FunctionAgent
-from peerexam.agents.landing import Landing
+from peerexam.agents.landing import Flight, Landing, board
 from peerexam.agents.stack import LayerSettings, wrap
 from peerexam.calls import Completion, Message, Request, request_key
-from peerexam.errors import PermanentError
+from peerexam.errors import OverloadedError, PermanentError, RateLimitedError
 from peerexam.ledger.sqlite import SqliteLedger
 
 REQUEST = Request((Message("user", "How are you?"),))
@@ -58,12 +58,52 @@ async def test_what_still_waits_for_its_place_is_not_sent() -> None:
 
 
 async def test_the_grace_ends_and_the_call_with_it() -> None:
-    agent = Landing(slow(30, []), grace=0.1)
-    task = asyncio.create_task(agent.complete(REQUEST))
+    agent = Landing(slow(30, []))
+    flight: Flight
+
+    async def fly() -> Completion:
+        board(flight)
+        return await agent.complete(REQUEST)
+
+    flight = Flight(asyncio.create_task(fly()))
+    await asyncio.sleep(0.05)
     started = asyncio.get_running_loop().time()
-    await call_off(task)
-    assert task.cancelled()
+    await flight.land(grace=0.1)
+    assert flight.task.cancelled()
     assert asyncio.get_running_loop().time() - started < 10
+
+
+async def test_an_attempt_that_fails_after_the_run_was_called_off_is_not_repeated(
+    tmp_path: Path,
+) -> None:
+    attempts = 0
+
+    async def overloaded(messages: list[dict[str, str]]) -> str:
+        nonlocal attempts
+        attempts += 1
+        await asyncio.sleep(0.2)
+        raise OverloadedError("come again")
+
+    async with SqliteLedger.open(tmp_path / "ledger.sqlite") as ledger:
+        agent = wrap(FunctionAgent("slow", overloaded), LayerSettings(), ledger=ledger)
+        task = asyncio.create_task(agent.complete(REQUEST))
+        await call_off(task)
+        assert task.cancelled()
+        assert await ledger.find(request_key(agent.fingerprint, REQUEST)) is None
+    assert attempts == 1
+
+
+async def test_between_two_attempts_nothing_is_waited_for(tmp_path: Path) -> None:
+    def limited(messages: list[dict[str, str]]) -> str:
+        raise RateLimitedError("come again", 5.0)
+
+    async with SqliteLedger.open(tmp_path / "ledger.sqlite") as ledger:
+        agent = wrap(FunctionAgent("slow", limited), LayerSettings(), ledger=ledger)
+        task = asyncio.create_task(agent.complete(REQUEST))
+        started = asyncio.get_running_loop().time()
+        await call_off(task)
+        assert task.cancelled()
+        assert asyncio.get_running_loop().time() - started < 4
 
 
 async def test_errors_pass_as_they_are() -> None:

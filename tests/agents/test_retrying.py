@@ -148,13 +148,13 @@ async def test_time_in_our_own_queue_does_not_count_against_the_deadline() -> No
         await asyncio.sleep(0.03)
         return "ok"
 
-    agent = Deadline(Limited(ScriptedAgent(slow), 1), 0.15)
+    agent = Deadline(Limited(Timed(ScriptedAgent(slow), None), 1), 0.15)
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(agent.complete(ASK)) for _ in range(8)]
     assert [task.result().text for task in tasks] == ["ok"] * 8, "0.24 s of queue in all"
 
 
 async def test_a_deadline_runs_on_after_the_queue() -> None:
-    agent = Deadline(Limited(ScriptedAgent(_hang), 1), 0.05)
+    agent = Deadline(Limited(Timed(ScriptedAgent(_hang), None), 1), 0.05)
     with pytest.raises(DeadlineExceededError):
         await agent.complete(ASK)

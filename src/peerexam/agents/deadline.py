@@ -1,32 +1,42 @@
 """A time limit on one attempt, and one on a whole call with all its attempts and waits.
 
 Waiting in one's own queue (`Limited`) is not the provider's fault and does not count: with a
-thousand calls planned and a few allowed at once, the last would else fail for having been last.
+thousand calls planned and a few allowed at once, the last would else fail for having been last. So
+a call has an account of seconds, and only what uses them draws on it: `Timed` for an attempt,
+`Retrying` for the waits between.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
-from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 
 from peerexam.agents.base import Agent, Wrapper
 from peerexam.calls import Completion, Request
 from peerexam.errors import CallTimeoutError, DeadlineExceededError
 
-_running: ContextVar[asyncio.Timeout | None] = ContextVar("deadline of this call", default=None)
+
+@dataclass(slots=True)
+class Account:
+    """Seconds of one call: all that it may take, and what is left of them."""
+
+    seconds: float
+    left: float
+
+
+_account: ContextVar[Account | None] = ContextVar("deadline of this call", default=None)
 
 
 class Timed(Wrapper):
-    """One attempt may take so long.
+    """One attempt may take so long, and no longer than is left of the call's deadline.
 
     Args:
         inner: The provider.
-        seconds: The limit.
+        seconds: The limit; None is none but the deadline.
     """
 
-    def __init__(self, inner: Agent, seconds: float) -> None:
+    def __init__(self, inner: Agent, seconds: float | None) -> None:
         super().__init__(inner)
         self._seconds = seconds
 
@@ -35,21 +45,43 @@ class Timed(Wrapper):
 
         Raises:
             CallTimeoutError: It took longer than the limit.
+            DeadlineExceededError: It took all that was left of the call's deadline.
         """
-        limit = asyncio.timeout(self._seconds)
+        account = _account.get()
+        limit, is_last = self._limit(account)
+        if limit is None:
+            return await self.inner.complete(request)
+        loop = asyncio.get_running_loop()
+        started = loop.time()
+        timer = asyncio.timeout(limit)
         try:
-            async with limit:
+            async with timer:
                 return await self.inner.complete(request)
         except TimeoutError as error:
-            if not limit.expired():
+            if not timer.expired():
                 raise
+            if is_last and account is not None:
+                raise DeadlineExceededError(
+                    f"{self.name} gave no answer within its deadline of {account.seconds:g} seconds"
+                ) from error
             raise CallTimeoutError(
                 f"{self.name} gave no reply within {self._seconds:g} seconds"
             ) from error
+        finally:
+            if account is not None:
+                account.left -= loop.time() - started
+
+    def _limit(self, account: Account | None) -> tuple[float | None, bool]:
+        """Seconds for this attempt, and whether they are the call's last."""
+        if account is None or (self._seconds is not None and self._seconds < account.left):
+            return self._seconds, False
+        return account.left, True
 
 
 class Deadline(Wrapper):
     """All attempts of a call, with the waits between them, may take so long.
+
+    It opens the account; `Timed` and `Retrying`, inside of it, keep to it.
 
     Args:
         inner: The agent, its retries included.
@@ -66,40 +98,13 @@ class Deadline(Wrapper):
         Raises:
             DeadlineExceededError: Time is up.
         """
-        limit = asyncio.timeout(self._seconds)
+        token = _account.set(Account(self._seconds, self._seconds))
         try:
-            async with limit:
-                token = _running.set(limit)
-                try:
-                    return await self.inner.complete(request)
-                finally:
-                    _running.reset(token)
-        except TimeoutError as error:
-            if not limit.expired():
-                raise
-            raise DeadlineExceededError(
-                f"{self.name} gave no answer within its deadline of {self._seconds:g} seconds"
-            ) from error
+            return await self.inner.complete(request)
+        finally:
+            _account.reset(token)
 
 
-def time_left() -> float | None:
-    """Seconds until the current call's deadline; None where there is none."""
-    limit = _running.get()
-    if limit is None or (when := limit.when()) is None:
-        return None
-    return when - asyncio.get_running_loop().time()
-
-
-@contextmanager
-def queueing() -> Iterator[None]:
-    """Stop the current call's deadline clock while the call waits in our own queue."""
-    limit = _running.get()
-    left = time_left()
-    if limit is None or left is None or limit.expired():
-        yield
-        return
-    limit.reschedule(None)
-    try:
-        yield
-    finally:
-        limit.reschedule(asyncio.get_running_loop().time() + left)
+def account() -> Account | None:
+    """The current call's account; None where there is no deadline."""
+    return _account.get()

@@ -4,20 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from peerexam.agents.base import Agent, Wrapper
+from peerexam.agents.landing import Flight, board
 from peerexam.calls import Call, Completion, Request, call_of, encoded
 from peerexam.errors import CallError
 from peerexam.ledger.base import Failure, Ledger
-
-
-@dataclass(slots=True)
-class _Flight:
-    """A call on its way, and how many wait for it."""
-
-    task: asyncio.Task[Completion]
-    waiters: int = 0
 
 
 class Ledgered(Wrapper):
@@ -26,7 +19,7 @@ class Ledgered(Wrapper):
     - What stands there as a completion is replayed, whatever its state: a refused, an empty or a
       cut answer was answered too.
     - The same request asked several times at once is one call. Whoever stops waiting does not
-      disturb the others; when nobody waits any more, the call is cancelled.
+      disturb the others; when nobody waits any more, the call is ended (see `Flight.land`).
     - A completion is handed on only after the ledger has committed it.
     - A `CallError` is stored as a failure and raised. A failure stored by an earlier run is asked
       again; one of this run is raised again without asking, so that what a run says does not
@@ -49,8 +42,9 @@ class Ledgered(Wrapper):
         super().__init__(inner)
         self._ledger = ledger
         self._on_replay = on_replay
+        self._name = inner.name
         self._fingerprint = encoded(dict(inner.fingerprint))
-        self._flights: dict[str, _Flight] = {}
+        self._flights: dict[str, Flight] = {}
         self._failed: dict[str, CallError] = {}
 
     async def complete(self, request: Request) -> Completion:
@@ -63,42 +57,49 @@ class Ledgered(Wrapper):
             CallError: The inner agent failed, now or earlier in this run.
             LedgerFileError: The ledger could not be read or written.
         """
-        call = call_of(self.inner.name, self._fingerprint, request)
-        key = call.key
-        flight = self._flights.get(key)
+        call = call_of(self._name, self._fingerprint, request)
+        if self._failed and (failed := self._failed.get(call.key)) is not None:
+            raise _afresh(failed)
+        stored = await self._ledger.find(call.key)
+        if isinstance(stored, Completion):
+            return self._replayed(stored)
+        flight = self._flights.get(call.key)
         if flight is None:
-            # A task, because the call must outlive the first who asked while others wait. It is
-            # owned: every waiter awaits it below, and the last to leave ends it.
-            flight = _Flight(asyncio.get_running_loop().create_task(self._fly(call, request)))
-            self._flights[key] = flight
+            flight = self._flights[call.key] = self._take_off(call, request)
         flight.waiters += 1
         try:
-            await asyncio.wait((flight.task,))
-            return flight.task.result()
+            return await asyncio.shield(flight.task)
         finally:
             flight.waiters -= 1
             if not flight.waiters:
-                await self._land(key, flight)
+                if self._flights.get(call.key) is flight:
+                    del self._flights[call.key]
+                if not flight.task.done():
+                    await flight.land()
 
-    async def _land(self, key: str, flight: _Flight) -> None:
-        """Forget a flight that nobody waits for; end it where it is still under way."""
-        if self._flights.get(key) is flight:
-            del self._flights[key]
-        if not flight.task.done():
-            flight.task.cancel()
-            await asyncio.wait((flight.task,))
-            if not flight.task.cancelled():
-                flight.task.exception()  # seen, so that asyncio does not report it as lost
+    def _take_off(self, call: Call, request: Request) -> Flight:
+        """Start a task, because the call must outlive the first who asked while others wait.
+
+        It is owned: every waiter awaits it, and the last to leave ends it.
+        """
+        flight: Flight
+
+        async def fly() -> Completion:
+            board(flight)
+            return await self._fly(call, request)
+
+        flight = Flight(asyncio.get_running_loop().create_task(fly()))
+        return flight
+
+    def _replayed(self, stored: Completion) -> Completion:
+        if self._on_replay is not None:
+            self._on_replay(stored)
+        return stored
 
     async def _fly(self, call: Call, request: Request) -> Completion:
-        failed = self._failed.get(call.key)
-        if failed is not None:
-            raise _afresh(failed)
         stored = await self._ledger.reserve(call.key)
         if isinstance(stored, Completion):
-            if self._on_replay is not None:
-                self._on_replay(stored)
-            return stored
+            return self._replayed(stored)
         try:
             completion = await self.inner.complete(request)
         except CallError as error:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from contextlib import AsyncExitStack
 
 from peerexam.agents.base import Agent, Wrapper
-from peerexam.agents.deadline import queueing
+from peerexam.agents.gate import Gate
 from peerexam.agents.token_estimate import actual, estimate
 from peerexam.calls import Completion, Request
+from peerexam.errors import CallTimeoutError, OverloadedError, RateLimitedError
+
+PUSH_BACKS = (RateLimitedError, OverloadedError, CallTimeoutError)
+"""What says that a provider has more to do than it can; a lost connection does not."""
 
 Clock = Callable[[], float]
 Sleep = Callable[[float], Awaitable[object]]
@@ -64,11 +67,13 @@ class Limited(Wrapper):
     """At most so many calls at once, and so many requests and tokens a minute.
 
     Tokens are estimated before a call and corrected after it. Waiting here does not count against
-    the call's deadline.
+    the call's deadline. It stands inside of the retries, so that a call that waits to be tried
+    again holds no place, and inside of the ledger, so that a replayed one leaves no trace here.
 
     Args:
         inner: The agent.
         concurrency: Calls at once.
+        adapt_from: Begin with so many and adapt to what the provider bears; see `Gate`.
         requests_per_minute: None is no limit.
         tokens_per_minute: Prompt and reply together; None is no limit.
         run_slots: Shared by all agents of a run: calls at once in all; None is no limit.
@@ -81,6 +86,7 @@ class Limited(Wrapper):
         inner: Agent,
         concurrency: int = 16,
         *,
+        adapt_from: int | None = None,
         requests_per_minute: int | None = None,
         tokens_per_minute: int | None = None,
         run_slots: asyncio.Semaphore | None = None,
@@ -88,26 +94,46 @@ class Limited(Wrapper):
         sleep: Sleep = asyncio.sleep,
     ) -> None:
         super().__init__(inner)
-        self._slots = asyncio.Semaphore(concurrency)
+        self.gate = Gate(concurrency, start=adapt_from, name=inner.name)
         self._run_slots = run_slots
         self._requests = _bucket(requests_per_minute, clock, sleep)
         self._tokens = _bucket(tokens_per_minute, clock, sleep)
 
     async def complete(self, request: Request) -> Completion:
         """Ask the inner agent when it is this call's turn."""
+        entered = await self.gate.enter()
+        try:
+            if self._requests is not None:
+                await self._requests.take(1)
+            if self._tokens is not None:
+                return await self._counting_tokens(self._tokens, entered, request)
+            return await self._in_a_slot(entered, request)
+        finally:
+            self.gate.leave()
+
+    async def _counting_tokens(
+        self, tokens: TokenBucket, entered: float, request: Request
+    ) -> Completion:
         expected = estimate(request).total
-        async with AsyncExitStack() as stack:
-            with queueing():
-                await stack.enter_async_context(self._slots)
-                if self._requests is not None:
-                    await self._requests.take(1)
-                if self._tokens is not None:
-                    await self._tokens.take(expected)
-                if self._run_slots is not None:  # last, so that nobody waits while holding one
-                    await stack.enter_async_context(self._run_slots)
+        await tokens.take(expected)
+        completion = await self._in_a_slot(entered, request)
+        tokens.put_back(expected - actual(request, completion).total)
+        return completion
+
+    async def _in_a_slot(self, entered: float, request: Request) -> Completion:
+        """The run's own limit comes last, so that nobody waits while holding one."""
+        if self._run_slots is None:
+            return await self._ask(entered, request)
+        async with self._run_slots:
+            return await self._ask(entered, request)
+
+    async def _ask(self, entered: float, request: Request) -> Completion:
+        try:
             completion = await self.inner.complete(request)
-        if self._tokens is not None:
-            self._tokens.put_back(expected - actual(request, completion).total)
+        except PUSH_BACKS as error:
+            self.gate.pushed_back(entered, error.retry_after)
+            raise
+        self.gate.succeeded(entered)
         return completion
 
 

@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Awaitable, Callable
 
 from peerexam.agents.base import Agent, Wrapper
-from peerexam.agents.deadline import time_left
+from peerexam.agents.deadline import account
 from peerexam.calls import Completion, Request
 from peerexam.errors import DeadlineExceededError, RetryableError
 
@@ -60,7 +60,7 @@ class Retrying(Wrapper):
                 return await self.inner.complete(request)
             except RetryableError as error:
                 wait = self._wait(attempt, error.retry_after)
-                self._check_deadline(wait, error)
+                self._draw_on_the_deadline(wait, error)
             await self._sleep(wait)
         return await self.inner.complete(request)
 
@@ -70,10 +70,14 @@ class Retrying(Wrapper):
         # A little more than asked: calls told to come back together should not come in step.
         return jittered if asked is None else asked + 0.1 * jittered
 
-    def _check_deadline(self, wait: float, error: RetryableError) -> None:
-        left = time_left()
-        if left is not None and wait > left:
+    def _draw_on_the_deadline(self, wait: float, error: RetryableError) -> None:
+        left = account()
+        if left is None:
+            return
+        if wait > left.left:
             raise DeadlineExceededError(
-                f"the next attempt would be in {wait:.1f} seconds, after the deadline; "
-                f"the last one ended with: {error}"
+                f"{self.name} gave no answer within its deadline of {left.seconds:g} seconds: the "
+                f"next attempt would be in {wait:.1f} seconds, with {max(0.0, left.left):.1f} "
+                f"left; the last one ended with: {error}"
             ) from error
+        left.left -= wait

@@ -38,6 +38,9 @@ from peerexam.agents.time_budgeted import TimeBudgeted
 from peerexam.errors import SetupError
 from peerexam.ledger.base import Ledger
 
+ADAPT_FROM = 16
+"""Calls at once with which an agent begins that is told only a ceiling."""
+
 _OVERLAID = ("system", "temperature", "top_p", "max_tokens", "seed")
 
 
@@ -51,7 +54,8 @@ class LayerSettings:
         top_p: Nucleus.
         max_tokens: Upper limit on the reply's tokens.
         seed: For agents that can be seeded.
-        concurrency: Calls at once.
+        concurrency: Calls at once; None adapts to what the provider bears.
+        max_concurrency: The most at once where it adapts.
         requests_per_minute: None is no limit.
         tokens_per_minute: None is no limit.
         attempts: How often one call is tried at most.
@@ -67,7 +71,8 @@ class LayerSettings:
     top_p: float | None = None
     max_tokens: int | None = None
     seed: int | None = None
-    concurrency: int = 16
+    concurrency: int | None = None
+    max_concurrency: int = 64
     requests_per_minute: int | None = None
     tokens_per_minute: int | None = None
     attempts: int = 6
@@ -159,8 +164,7 @@ def wrap(
     settings = settings or LayerSettings()
     price: Tariff | None = settings.price or listed or (FREE if in_process else None)
     agent = provider if price is None else Priced(provider, price)
-    if settings.timeout is not None and not in_process:
-        agent = Timed(agent, settings.timeout)
+    agent = Timed(agent, None if in_process else settings.timeout)
     if not in_process:
         agent = Landing(agent)
     meters = tuple(meters)
@@ -195,7 +199,8 @@ def _gated(
 def _limited(agent: Agent, settings: LayerSettings, run_slots: asyncio.Semaphore | None) -> Agent:
     return Limited(
         agent,
-        settings.concurrency,
+        settings.concurrency or settings.max_concurrency,
+        adapt_from=None if settings.concurrency else ADAPT_FROM,
         requests_per_minute=settings.requests_per_minute,
         tokens_per_minute=settings.tokens_per_minute,
         run_slots=run_slots,
