@@ -28,20 +28,20 @@ def read_reply(body: Any, latency: float, dropped: tuple[str, ...] = ()) -> Comp
         OverloadedError: There is no choice in it, or the choice broke off with an error; what
             text there is, is half an answer and is thrown away.
     """
-    choices = body.get("choices") if isinstance(body, Mapping) else None
-    if not isinstance(choices, list) or not choices or not isinstance(choices[0], Mapping):
+    choices = body.get("choices") if isinstance(body, dict) else None
+    if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
         raise OverloadedError("the reply holds no choices")
     choice: Mapping[str, Any] = choices[0]
     finish = choice.get("finish_reason")
     if choice.get("error") or finish == "error":
         raise OverloadedError(f"the reply broke off: {_reason(choice.get('error'))}")
     message = choice.get("message")
-    message = message if isinstance(message, Mapping) else {"content": choice.get("text")}
+    message = message if isinstance(message, dict) else {"content": choice.get("text")}
     content, thought_apart = _content(message.get("content"))
     thinking, text, unclosed = split_thinking(content)
     refusal = message.get("refusal")
     usage = body.get("usage")
-    usage = usage if isinstance(usage, Mapping) else {}
+    usage = usage if isinstance(usage, dict) else {}
     return Completion(
         text=text or (refusal if isinstance(refusal, str) else ""),
         state=_state(text, refusal, finish, unclosed),
@@ -74,7 +74,7 @@ def _content(content: Any) -> tuple[str, str | None]:
         return content, None
     if not isinstance(content, list):
         return "", None
-    parts = [part for part in content if isinstance(part, Mapping)]
+    parts = [part for part in content if isinstance(part, dict)]
     text = "".join(part["text"] for part in parts if isinstance(part.get("text"), str))
     thoughts = [_content(part["thinking"])[0] for part in parts if "thinking" in part]
     return text, "".join(thoughts) or None
@@ -86,7 +86,7 @@ def _joined(*parts: Any) -> str | None:
 
 def _usage(usage: Mapping[str, Any]) -> Usage:
     details = usage.get("prompt_tokens_details")
-    cached = details.get("cached_tokens") if isinstance(details, Mapping) else None
+    cached = details.get("cached_tokens") if isinstance(details, dict) else None
     return Usage(
         prompt_tokens=_count(usage.get("prompt_tokens")),
         completion_tokens=_count(usage.get("completion_tokens")),
@@ -106,11 +106,11 @@ def _cost(value: Any) -> float | None:
 
 
 def _logprobs(found: Any) -> tuple[TokenLogprob, ...] | None:
-    if not isinstance(found, Mapping):
+    if not isinstance(found, dict):
         return None
     content = found.get("content")
     if isinstance(content, list):
-        pairs = [(e.get("token"), e.get("logprob")) for e in content if isinstance(e, Mapping)]
+        pairs = [(e.get("token"), e.get("logprob")) for e in content if isinstance(e, dict)]
     elif isinstance(found.get("tokens"), list) and isinstance(found.get("token_logprobs"), list):
         pairs = list(zip(found["tokens"], found["token_logprobs"], strict=False))
     else:
@@ -124,5 +124,5 @@ def _logprob(value: Any) -> float:
 
 
 def _reason(error: Any) -> str:
-    message = error.get("message") if isinstance(error, Mapping) else error
+    message = error.get("message") if isinstance(error, dict) else error
     return str(message)[:300] if message else "no reason given"

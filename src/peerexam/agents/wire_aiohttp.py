@@ -74,13 +74,12 @@ class AiohttpWire:
         failure: Exception
         started = time.perf_counter()
         try:
-            async with asyncio.timeout(self._timeout):
-                async with session.post(
-                    self._url, data=data, max_redirects=_MOST_REDIRECTS
-                ) as response:
-                    content = await response.read()
-            latency = time.perf_counter() - started
-            return WireReply(response.status, response.headers, content, latency)
+            if self._timeout is None:  # the layers outside have their own
+                status, headers, content = await self._exchange(session, data)
+            else:
+                async with asyncio.timeout(self._timeout):
+                    status, headers, content = await self._exchange(session, data)
+            return WireReply(status, headers, content, time.perf_counter() - started)
         except TimeoutError:
             failure = CallTimeoutError(f"no reply from {self._who} in time")
         except (aiohttp.InvalidURL, aiohttp.TooManyRedirects) as error:
@@ -96,6 +95,13 @@ class AiohttpWire:
         session, self._session = self._session, None
         if session is not None and self._loop is asyncio.get_running_loop():
             await session.close()
+
+    async def _exchange(
+        self, session: aiohttp.ClientSession, data: bytes
+    ) -> tuple[int, Mapping[str, str], bytes]:
+        sending = session.post(self._url, data=data, max_redirects=_MOST_REDIRECTS)
+        async with sending as response:
+            return response.status, response.headers, await response.read()
 
     def _connect(self) -> aiohttp.ClientSession:
         # No limit here: how many calls are made at once is decided by the layers outside.
