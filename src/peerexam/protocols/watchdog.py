@@ -56,19 +56,21 @@ class Watchdog:
 
     def __init__(self, lane: Lane, seconds: float) -> None:
         self._lane = lane
-        self._due = self.seconds = seconds
+        self.seconds = seconds
+        self._since: float | None = None  # when the standstill last told of began
+        self._due = seconds
 
     def check(self) -> Stall | None:
         """What is to be told now, None where nothing is."""
         oldest = self._lane.oldest()
         if oldest is None:
-            self._due = self.seconds
             return None
         ended = self._lane.ended_at
+        since = oldest.since if ended is None else max(ended, oldest.since)
+        if since != self._since:
+            self._since, self._due = since, self.seconds
         now = self._lane.clock()
-        quiet = now - (oldest.since if ended is None else max(ended, oldest.since))
-        if quiet < self.seconds:
-            self._due = self.seconds
+        quiet = now - since
         if quiet < self._due:
             return None
         self._due = (math.floor(quiet / self.seconds) + 1) * self.seconds
