@@ -78,13 +78,14 @@ class WeatherServer:
         conditions: The numbers in the weather.
 
     Attributes:
+        script: As given; it may be replaced while the server runs.
         requests: What it got, in order; a request counts once it is read whole.
         peak: How many requests were being answered at once, at most.
         answering: How many are now.
     """
 
     def __init__(self, script: Script, conditions: Conditions | None = None) -> None:
-        self._script = script
+        self.script = script
         self._conditions = conditions or Conditions()
         self.requests: list[Asked] = []
         self.peak = 0
@@ -185,11 +186,11 @@ class WeatherServer:
         return Asked(path, headers, json.loads(raw) if raw else {}, len(self.requests))
 
     async def _reply(self, asked: Asked) -> Reply:
-        if callable(self._script):
-            made = self._script(asked)
+        if callable(self.script):
+            made = self.script(asked)
             scripted = await made if inspect.isawaitable(made) else made
         else:
-            scripted = self._script[min(asked.number, len(self._script) - 1)]
+            scripted = self.script[min(asked.number, len(self.script) - 1)]
         if isinstance(scripted, Reply):
             return scripted
         if isinstance(scripted, Fault):
