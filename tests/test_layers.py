@@ -18,6 +18,7 @@ BELOW["records"] = {"calls", "errors"}
 BELOW["runfolder"] = {"records", *BELOW["records"]}
 BELOW["ledger"] = {"runfolder", *BELOW["runfolder"]}
 BELOW["agents"] = {"ledger", *BELOW["ledger"]}
+BELOW["testing"] = {"agents", *BELOW["agents"]}
 BELOW["examiners"] = {"agents", *BELOW["agents"]}
 BELOW["tasks"] = BELOW["runfolder"] | {"runfolder"}
 BELOW["stats"] = {"records", "errors"}

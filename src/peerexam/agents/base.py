@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Literal, Protocol
 
 from peerexam.calls import Completion, Json, Request
+from peerexam.errors import PermanentError, RefusedParameterError
 
 Feature = Literal["chat", "score", "logprobs", "grammar", "json_schema"]
 """What an agent can do beyond going on with a text.
@@ -77,6 +78,21 @@ class Provider:
     def features(self) -> frozenset[Feature]:
         """What it can do."""
         return self._features
+
+    def refuse_unclaimed(self, request: Request) -> None:
+        """Refuse what a request asks of a feature that the agent does not have.
+
+        Raises:
+            PermanentError: A continuation is to be scored.
+            RefusedParameterError: The reply is to have a form.
+        """
+        if request.continuation is not None and "score" not in self._features:
+            raise PermanentError(f"{self._name} gives no log-probabilities of a given text")
+        form = request.sampling.form
+        if form is not None and form.kind not in self._features:
+            raise RefusedParameterError(
+                f"{self._name} cannot hold a reply to a {form.kind}", form.kind
+            )
 
 
 class Wrapper:

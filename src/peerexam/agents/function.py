@@ -62,8 +62,9 @@ class FunctionAgent(Provider):
             ConnectionFailedError: It raised a `ConnectionError`.
             CallTimeoutError: It raised a `TimeoutError`.
             PermanentError: It raised anything else that is not an error of ours, or returned no
-                text.
+                text; or it is asked for a feature that it does not claim.
         """
+        self.refuse_unclaimed(request)
         messages = [{"role": turn.role, "content": turn.content} for turn in request.messages]
         try:
             text = await self._call(messages)
@@ -125,8 +126,9 @@ class ScriptedAgent(Provider):
         return len(self.requests)
 
     async def complete(self, request: Request) -> Completion:
-        """Give the scripted reply."""
+        """Give the scripted reply; a feature that it does not claim is refused."""
         self.requests.append(request)
+        self.refuse_unclaimed(request)
         reply = self._reply(request)
         if inspect.isawaitable(reply):
             reply = await reply

@@ -92,10 +92,11 @@ class RecordedAgent(Provider):
         """The answer to the question that the last user message is.
 
         Raises:
-            PermanentError: There is none.
+            PermanentError: There is none, or it is asked for more than an answer.
         """
+        self.refuse_unclaimed(request)
         asked = [turn.content for turn in request.messages if turn.role == "user"]
-        if request.continuation is not None or not asked:
+        if not asked:
             raise PermanentError(f"{self._source} holds answers to questions, nothing else")
         return self.answer_for(None, asked[-1])
 
