@@ -17,7 +17,7 @@ from peerexam.errors import BudgetReachedError
 from peerexam.examiners.overflow import is_overflow
 from peerexam.protocols.concurrency import in_order
 from peerexam.protocols.examination import Block
-from peerexam.protocols.standing_records import Standing
+from peerexam.protocols.standing_records import Nothing, Standing
 from peerexam.records import Question
 from peerexam.runfolder import RecordWriter, RunFolder
 
@@ -65,7 +65,7 @@ async def examine_all(
     folder: RunFolder,
     admission: Admission,
     window: int,
-    standing: Standing | None = None,
+    standing: Standing | Nothing | None = None,
 ) -> Tally:
     """Examine questions, `window` at a time, and write their records.
 
@@ -100,18 +100,16 @@ async def examine_all(
         for question in held:
             writers["questions"].emit(question)
         writers["questions"].flush()
-        if standing is not None:
-            whole = await standing.take_over(writers)
-            tally.examined = whole.whole
-            tally.follow_ups, tally.lost_follow_ups = whole.follow_ups, whole.lost_follow_ups
+        standing = standing or Nothing()
+        found = await standing.take_over(writers)
+        tally.examined = found.whole
+        tally.follow_ups, tally.lost_follow_ups = found.follow_ups, found.lost_follow_ups
         async for block in in_order(held[tally.examined :], guarded, window):
             if block is not None:
                 tally.examined += 1
                 _write(block, writers, tally)
-            if standing is not None:
-                standing.note(block, writers)
-        if standing is not None:
-            standing.keep(writers)
+            standing.note(block, writers)
+        standing.keep(writers)
     return tally
 
 

@@ -53,6 +53,7 @@ class Stage:
         window: How many questions are worked on at once.
         fingerprints: What every agent is, by its name in the exam.
         breakers: Whether an agent is still asked, by its name.
+        ledger: Where the calls are.
     """
 
     cast: Cast
@@ -61,6 +62,7 @@ class Stage:
     window: int
     fingerprints: Mapping[str, Mapping[str, Json]]
     breakers: Mapping[str, Breaker]
+    ledger: Ledger
 
     def lost(self) -> dict[str, str]:
         """Why agents were given up, by their name."""
@@ -126,6 +128,7 @@ async def stage(
             window,
             fingerprints,
             builder.breakers,
+            ledger,
         )
 
 

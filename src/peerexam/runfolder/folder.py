@@ -42,6 +42,7 @@ class RunFolder:
         self.standings_path = self.path / "standings.json"
         self.report_path = self.path / "report.html"
         self.ledger_path = self.path / "ledger.sqlite"
+        self.checkpoint_path = self.path / ".checkpoint.json"
 
     def create(self) -> None:
         """Make the folder, and the folders above it, where they are missing."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import time
@@ -10,11 +11,13 @@ from pathlib import Path
 from types import TracebackType
 
 from peerexam.records import Record, to_json
+from peerexam.runfolder.checkpoint import Mark
 from peerexam.runfolder.jsonl import parse_line, warn_of_torn_tail
 
 FLUSH_EVERY = 0.1
 """Seconds of writing after which what is buffered goes to the file."""
 
+_BLOCK = 1 << 20
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
@@ -55,6 +58,8 @@ class RecordWriter:
         self._file: BufferedRandom = path.open("r+b")
         self._replaying = True
         self._place = 0
+        self._digest = hashlib.blake2b(digest_size=16)
+        self._ahead = (self.mark(), self._digest)
         self._flushed_at = time.monotonic()
         _drop_torn_tail(self._file, path)
 
@@ -65,6 +70,7 @@ class RecordWriter:
             ValueError: A value is NaN or an infinity, or the writer is closed.
         """
         line = record_line(record)
+        self._digest.update(line)
         if self._replaying:
             standing = self._file.readline()
             if standing == line:
@@ -77,6 +83,32 @@ class RecordWriter:
         self._place += len(line)
         if time.monotonic() - self._flushed_at >= FLUSH_EVERY:
             self.flush()
+
+    def mark(self) -> Mark:
+        """What has been emitted so far, as bytes of the file."""
+        return Mark(self._place, self._digest.hexdigest())
+
+    def reaches(self, mark: Mark) -> bool:
+        """Whether the file still begins with what a mark was set behind."""
+        digest, left = self._digest.copy(), mark.place - self._place
+        while self._replaying and left > 0 and (block := self._file.read(min(left, _BLOCK))):
+            digest.update(block)
+            left -= len(block)
+        self._file.seek(self._place)
+        self._ahead = (mark, digest)
+        return self._replaying and left == 0 and digest.hexdigest() == mark.digest
+
+    def skip_to(self, mark: Mark) -> None:
+        """Take everything up to a mark as emitted.
+
+        Raises:
+            ValueError: It is not the mark that the file was last found to reach.
+        """
+        found, digest = self._ahead
+        if found != mark or digest.hexdigest() != mark.digest:
+            raise ValueError(f"{self.path} was not found to reach byte {mark.place}")
+        self._digest, self._place = digest, mark.place
+        self._file.seek(self._place)
 
     def flush(self) -> None:
         """Hand everything written so far to the operating system."""

@@ -1,0 +1,68 @@
+"""Whether a run is begun again under the very set-up that its records were made under."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import get_args
+
+from pydantic.main import IncEx
+
+import peerexam
+from peerexam.calls import Json, canonical_json
+from peerexam.protocols.config import ExamConfig, RoleName
+
+_OF_AN_AGENT: IncEx = {"limits", "budget", "price", "api_key_env"}
+_FREE: Mapping[str, IncEx | bool] = {
+    "limits": True,
+    "voting": True,
+    "output": True,
+    "agents": {"__all__": _OF_AN_AGENT},
+}
+"""What may change between two sessions of a run without changing a record."""
+
+_OUTSIDE = {"cli", "report", "stats"}
+"""Parts of the package that no record depends on."""
+
+
+def setup_digest(
+    config: ExamConfig, fingerprints: Mapping[str, Mapping[str, Json]], questions: str
+) -> str:
+    """Digest of everything that decides the records of a run, beside the ledger.
+
+    Args:
+        config: The exam; its limits, prices and voting do not count.
+        fingerprints: What every agent is.
+        questions: The seal of the questions.
+    """
+    digest = hashlib.sha256(_program().encode())
+    settings = config.model_dump(mode="json", exclude=_FREE)
+    # Whether the central examiner answers depends on whether its roles were written down.
+    played = [[agent.name for agent in config.agents_in(role)] for role in get_args(RoleName)]
+    body = [settings, played, dict(fingerprints), questions]
+    digest.update(canonical_json(body).encode("utf-8", "surrogatepass"))
+    for path in _files(config):
+        digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()
+
+
+def _files(config: ExamConfig) -> Iterator[Path]:
+    for _, path in sorted(config.prompts.items()):
+        yield path
+    if config.judging.rubric is not None:
+        yield config.judging.rubric
+
+
+@functools.cache
+def _program() -> str:
+    """Digest of the program: another may read the same replies otherwise."""
+    home = Path(peerexam.__file__).parent
+    digest = hashlib.sha256()
+    for path in sorted(home.rglob("*")):
+        part = path.relative_to(home)
+        if path.suffix in (".py", ".j2") and part.parts[0] not in _OUTSIDE:
+            digest.update(f"{part.as_posix()}\n".encode())
+            digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()
