@@ -16,6 +16,10 @@ def agents(arguments: argparse.Namespace) -> int:
     """Say which agents can be had, or ask some."""
     from peerexam.cli import checking
 
+    if arguments.action == "probe":
+        from peerexam.cli.probing import probe
+
+        return probe(arguments)
     if arguments.check:
         return checking.check_models([arguments.check], as_json=arguments.json)
     if arguments.live:
@@ -120,9 +124,9 @@ def print_schema(arguments: argparse.Namespace) -> int:
 def _record_schemas() -> dict[str, object]:
     from pydantic import TypeAdapter
 
-    from peerexam.records import Answer, Mark, Question, Ranking, Verdict
+    from peerexam.records import Answer, Mark, Probe, Question, Ranking, Verdict
 
     return {
         kind.__name__: TypeAdapter(kind).json_schema()
-        for kind in (Question, Answer, Mark, Verdict, Ranking)
+        for kind in (Question, Answer, Mark, Verdict, Ranking, Probe)
     }

@@ -39,7 +39,7 @@ class Measure:
 
 @dataclass(frozen=True, slots=True)
 class JudgeRow:
-    """One judge's fitness."""
+    """One judge's fitness; `attack_success` is None in a run whose judges were not probed."""
 
     agent: str
     by: str
@@ -49,6 +49,7 @@ class JudgeRow:
     first_preference: Measure
     longer_preference: Measure
     invalid_rate: Measure
+    attack_success: Measure | None
     triads: str
     contradictions: str
     verdicts: str
@@ -111,6 +112,7 @@ def _judge_row(judge: Mapping[str, Json]) -> JudgeRow:
         first_preference=_measure(judge, "first_preference", signed),
         longer_preference=_measure(judge, "longer_preference", signed),
         invalid_rate=_measure(judge, "invalid_rate", _one_decimal_percent),
+        attack_success=_attacks(judge.get("attack_success")),
         triads=ratio(triads.get("count"), triads.get("of")),
         contradictions=ratio(contradictions.get("count"), contradictions.get("of")),
         verdicts=ratio(verdicts.get("ok"), verdicts.get("planned")),
@@ -122,11 +124,19 @@ def _one_decimal_percent(share: float | None) -> str:
     return percent(share, 1)
 
 
+def _attacks(share: Mapping[str, Json] | None) -> Measure | None:
+    return None if share is None else _with_interval(share.get("value"), share, percent)
+
+
 def _measure(judge: Mapping[str, Json], key: str, number: Number) -> Measure:
     interval = (judge.get("intervals") or {}).get(key) or {}
+    return _with_interval(judge.get(key), interval, number)
+
+
+def _with_interval(value: float | None, interval: Mapping[str, Json], number: Number) -> Measure:
     n = interval.get("n")
     return Measure(
-        number(judge.get(key)),
+        number(value),
         span(number(interval.get("low")), number(interval.get("high"))),
         "" if n is None else f"n = {n:,}",
     )

@@ -26,8 +26,11 @@ _LINE = 100
 
 _HEADS = ("rank", "agent", "tier", "score", "interval", "full mark %", "win rate %", "questions")
 _JUDGE_HEADS = (
-    "judge", "by", "fit", "swap %", "first place", "longer", "invalid %", "self-preference", "why",
+    "judge", "by", "fit", "swap %", "first place", "longer", "invalid %", "attacks %",
+    "self-preference", "why",
 )  # fmt: skip
+_JUDGE_NUMBERS = ("swap %", "first place", "longer", "invalid %", "attacks %")
+_ATTACKS = _JUDGE_HEADS.index("attacks %")
 
 
 def standings_text(standings: Standings) -> str:
@@ -60,7 +63,9 @@ def standings_text(standings: Standings) -> str:
         parts.append(_grid(_HEADS, rows, right={2, 3, 5, 6, 7}))
     judges = _judge_lines(standings)
     if judges:
-        parts.append(_grid(_JUDGE_HEADS, judges, right={3, 4, 5, 6}))
+        heads, lines = _only_if_probed(judges, standings)
+        numbers = {at for at, head in enumerate(heads) if head in _JUDGE_NUMBERS}
+        parts.append(_grid(heads, lines, right=numbers))
     parts += [_paragraph(text) for text in cautions(standings)]
     return "\n\n".join(parts)
 
@@ -146,11 +151,22 @@ def _judge_lines(standings: Standings) -> list[tuple[str, ...]]:
             _value(row.first_preference),
             _value(row.longer_preference),
             _value(row.invalid_rate),
+            MISSING if row.attack_success is None else _value(row.attack_success),
             favours[row.agent],
             printable("; ".join(row.why)) or MISSING,
         )
         for row in judge_rows(standings)
     ]
+
+
+def _only_if_probed(
+    lines: list[tuple[str, ...]], standings: Standings
+) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """Heads and lines, without the column of attacks in a run whose judges were not probed."""
+    if any(judge.get("attack_success") for judge in standings.get("judges", [])):
+        return _JUDGE_HEADS, lines
+    heads, *rest = (line[:_ATTACKS] + line[_ATTACKS + 1 :] for line in (_JUDGE_HEADS, *lines))
+    return heads, rest
 
 
 def _own_favour(preference: Mapping[str, Json] | None) -> str:
