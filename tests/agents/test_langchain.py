@@ -267,6 +267,26 @@ async def test_a_reply_is_held_to_a_json_schema_where_the_option_says_so(
     assert "integer" in str(asked.get("response_format") or asked.get("output_config"))
 
 
+async def test_a_reply_that_was_to_be_json_is_cut_or_filtered_like_any_other(
+    connect: Connect,
+) -> None:
+    ask = Request(ASK.messages, Sampling(form=Form("json_schema", '{"type":"object"}')))
+    script = [
+        Reply(answer("openai", '{"n"', "length")),
+        Reply(answer("openai", None, "content_filter")),
+        Reply(answer("openai", None, refusal="No.")),
+    ]
+    with WeatherServer(script) as server:
+        agent = connect(server, json_schema=True)
+        got = [await agent.complete(ask) for _ in script]
+    assert [(one.text, one.state) for one in got] == [
+        ('{"n"', "truncated"),
+        ("", "filtered"),
+        ("No.", "refused"),
+    ]
+    assert got[0].usage == Usage(7, 3)
+
+
 async def test_no_text_is_scored(connect: Connect) -> None:
     with WeatherServer([]) as server:
         with pytest.raises(PermanentError, match="log-probabilities of a given text"):

@@ -30,7 +30,7 @@ from peerexam.agents.langchain_chat import PeerexamChatModel, completion_in
 from peerexam.agents.langchain_clients import OpenModel, open_model
 from peerexam.agents.langchain_errors import error_of_rejection, read_failure
 from peerexam.agents.langchain_identity import identity_of, model_name, secrets_of
-from peerexam.agents.langchain_reply import read_result
+from peerexam.agents.langchain_reply import read_broken_off, read_result
 from peerexam.agents.openai_dialect import Dialect, refused_parameter
 from peerexam.agents.openai_errors import Rejection, blotter
 from peerexam.agents.spec import AgentSpec
@@ -128,23 +128,27 @@ class LangChainAgent(Provider):
         """
         model, arguments = self._put(request, sent)
         messages = [_MESSAGES[turn["role"]](turn["content"]) for turn in sent["messages"]]
-        failure: Rejection | CallError | None = None
+        failure: Rejection | CallError | Completion | None = None
         result: LLMResult | None = None
+        left_out = self._left_out(request)
         started = time.perf_counter()
         try:
             result = await model.agenerate([messages], stop=sent.get("stop"), **arguments)
         except PeerexamError:
             raise
         except Exception as error:  # whatever the SDK below raises; what it is, is read from it
-            failure = read_failure(error, self._model, blotter(secrets_of(model)))
+            latency = time.perf_counter() - started
+            failure = read_broken_off(error, latency, left_out) or read_failure(
+                error, self._model, blotter(secrets_of(model))
+            )
         if isinstance(failure, CallError):
             raise failure
         if failure is not None or result is None:
-            return cast(Rejection, failure)
+            return cast(Rejection | Completion, failure)
         if isinstance(model, PeerexamChatModel):
             return completion_in(result)
         latency = time.perf_counter() - started
-        return read_result(result, latency, self._left_out(request), blotter(secrets_of(model)))
+        return read_result(result, latency, left_out, blotter(secrets_of(model)))
 
     def _put(
         self, request: Request, sent: Mapping[str, Any]

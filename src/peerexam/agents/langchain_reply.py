@@ -54,6 +54,22 @@ def read_result(
     return _read_message(message, latency, dropped, blot)
 
 
+def read_broken_off(
+    error: Exception, latency: float, dropped: tuple[str, ...] = ()
+) -> Completion | None:
+    """The completion behind an error that is one: None where it is an error.
+
+    OpenAI's SDK raises for a reply that was to be JSON and was cut or filtered; the first of the
+    two errors holds the reply. For the other arguments see `read_result`.
+    """
+    if type(error).__name__ == "ContentFilterFinishReasonError":
+        return Completion("", "filtered", "content_filter", latency=latency, dropped=dropped)
+    dump = getattr(getattr(error, "completion", None), "model_dump", None)
+    if type(error).__name__ != "LengthFinishReasonError" or not callable(dump):
+        return None
+    return read_reply(dump(), latency, dropped)
+
+
 def _read_message(
     message: BaseMessage, latency: float, dropped: tuple[str, ...], blot: Callable[[str], str]
 ) -> Completion:
