@@ -1,16 +1,23 @@
-"""Fixtures for all tests: a real HTTP server that speaks OpenAI's chat completions."""
+"""Fixtures for all tests: a real HTTP server that speaks OpenAI's chat completions, PostgreSQL."""
 
 from __future__ import annotations
 
 import asyncio
 import inspect
+import itertools
 import json
+import os
+import shutil
 import socket
 import struct
+import subprocess
+import tempfile
 import threading
+import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -200,3 +207,93 @@ def chat_server() -> Iterator[ChatServers]:
     servers = ChatServers()
     yield servers
     servers.stop()
+
+
+# --- PostgreSQL --------------------------------------------------------------------------------
+
+
+class PostgresServer:
+    """A PostgreSQL server of the tests' own, in a temporary folder.
+
+    Attributes:
+        url: Of its database `postgres`; the password is in it.
+    """
+
+    def __init__(self, programs: Path) -> None:
+        self._programs = programs
+        # The server refuses to run as root, so that it gets a folder and a user of its own.
+        self._user = "postgres" if os.geteuid() == 0 else None
+        self._folder = Path(tempfile.mkdtemp(prefix="peerexam-postgres-"))
+        self._data = self._folder / "data"
+        (self._folder / "password").write_text("planted-secret")
+        if self._user:
+            for path in (self._folder, self._folder / "password"):
+                shutil.chown(path, self._user)
+        self._run("initdb", "--auth=scram-sha-256", "--username=me", "--no-sync", "--no-locale",
+                  f"--pwfile={self._folder / 'password'}", "--encoding=UTF8")  # fmt: skip
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        self.url = f"postgresql://me:planted-secret@127.0.0.1:{self.port}/postgres"
+        self.start()
+
+    def start(self) -> None:
+        options = (
+            f"-c listen_addresses=127.0.0.1 -c port={self.port} -c unix_socket_directories= "
+            "-c fsync=off -c shared_buffers=32MB -c max_connections=60"
+        )
+        self._run("pg_ctl", "start", "--wait", f"--log={self._folder / 'log'}", "-o", options)
+
+    def stop(self, mode: str = "fast") -> None:
+        self._run("pg_ctl", "stop", "--wait", f"--mode={mode}")
+
+    def remove(self) -> None:
+        self.stop("immediate")
+        shutil.rmtree(self._folder)
+
+    def _run(self, program: str, *arguments: str) -> None:
+        command: list[str] = [str(self._programs / program), f"--pgdata={self._data}", *arguments]
+        subprocess.run(command, check=True, user=self._user, cwd="/", stdout=subprocess.DEVNULL)
+
+
+def _postgres_programs() -> Path | None:
+    found = [*Path("/usr/lib/postgresql").glob("*/bin/initdb")]
+    on_path = shutil.which("initdb")
+    newest = max(found, key=lambda path: int(path.parts[-3]), default=None)
+    return newest.parent if newest else Path(on_path).resolve().parent if on_path else None
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[PostgresServer]:
+    """A server that a test may stop and start again; skips where PostgreSQL is not installed."""
+    pytest.importorskip("psycopg")
+    programs = _postgres_programs()
+    if programs is None:
+        pytest.skip("PostgreSQL is not installed")
+    server = PostgresServer(programs)
+    yield server
+    server.remove()
+
+
+@pytest.fixture(scope="session")
+def _postgres_databases(request: pytest.FixtureRequest) -> str:
+    """URL of a server to make databases on: PEEREXAM_TEST_POSTGRES, or one of the tests' own."""
+    pytest.importorskip("psycopg")
+    given = os.environ.get("PEEREXAM_TEST_POSTGRES")
+    server: PostgresServer | None = None if given else request.getfixturevalue("postgres_server")
+    return given or (server.url if server else "")
+
+
+_database_numbers = itertools.count()
+
+
+@pytest.fixture
+def postgres_url(_postgres_databases: str) -> Iterator[str]:
+    """URL of an empty database; skips where there is no PostgreSQL."""
+    import psycopg
+
+    name = f"peerexam_test_{os.getpid()}_{time.time_ns()}_{next(_database_numbers)}"
+    with psycopg.connect(_postgres_databases, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}".encode())
+        yield _postgres_databases.rpartition("/")[0] + f"/{name}"
+        connection.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())

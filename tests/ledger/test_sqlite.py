@@ -1,13 +1,13 @@
-"""The ledger in SQLite: what is recorded stands, for every process that shares the file."""
+"""The ledger's file in SQLite: torn, foreign, full, held by others, or of an older peerexam."""
 
 from __future__ import annotations
 
 import asyncio
-import json
 import shutil
 import sqlite3
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +18,10 @@ from peerexam.calls import (
     Completion,
     Message,
     Request,
-    Sampling,
-    TokenLogprob,
     Usage,
+    call_of,
+    completion_to_json,
     encoded,
-    request_key,
     request_to_json,
 )
 from peerexam.errors import LedgerFileError, SetupError
@@ -50,35 +49,6 @@ async def put(
 
 def names_in(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
-
-
-async def test_what_was_recorded_is_found_again_after_reopening(tmp_path: Path) -> None:
-    completion = Completion(
-        "4",
-        "truncated",
-        "length",
-        Usage(9, 1, None),
-        0.25,
-        "two and two",
-        (TokenLogprob("4", -0.125),),
-        "alpha-2",
-        ("temperature",),
-        0.5,
-    )
-    request_ = ask("2+2?", sampling=Sampling(0.7, stop=("\n",)), draw=2)
-    key = request_key(ALPHA, request_)
-    async with SqliteLedger.open(tmp_path / "ledger.sqlite") as ledger:
-        assert await ledger.find(key) is None
-        recorded = await ledger.record(call(key, "one", ALPHA, request_), completion)
-        assert isinstance(recorded, Completion)
-        assert recorded.call == key
-    async with SqliteLedger.open(tmp_path / "ledger.sqlite") as ledger:
-        assert await ledger.find(key) == recorded
-        stored = await ledger.stored(key)
-        assert stored is not None
-        assert (stored.agent, stored.fingerprint, stored.outcome) == ("one", ALPHA, recorded)
-        assert await ledger.request(key) == request_
-        assert await ledger.request("other") is None
 
 
 async def test_a_recorded_call_is_in_the_file_before_record_returns(tmp_path: Path) -> None:
@@ -109,195 +79,6 @@ async def test_closing_leaves_one_file_and_commits_what_has_gathered(tmp_path: P
     assert names_in(tmp_path) == ["ledger.sqlite"]
     with pytest.raises(LedgerFileError, match="closed"):
         await put(ledger, "k", Completion("x"))
-
-
-async def test_a_success_is_never_overwritten(tmp_path: Path) -> None:
-    async with SqliteLedger.open(tmp_path / "ledger.sqlite") as ledger:
-        first = await put(ledger, "k", Completion("first"))
-        assert await put(ledger, "k", Completion("second")) == first
-        assert await put(ledger, "k", Failure("RateLimitedError", "slow down")) == first
-        assert await ledger.find("k") == first
-        assert (await ledger.totals()).failures == 0
-
-
-async def test_within_one_group_the_first_success_of_a_key_stands(tmp_path: Path) -> None:
-    async with SqliteLedger.open(tmp_path / "ledger.sqlite") as ledger:
-        outcomes: list[Completion | Failure] = [
-            Failure("E", "no"),
-            *(Completion(f"answer {n}") for n in range(60)),
-        ]
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(put(ledger, "k", outcome)) for outcome in outcomes]
-        standing = await ledger.find("k")
-        assert standing == Completion("answer 0", call="k")
-        assert {task.result() for task in tasks[1:]} == {standing}
-
-
-async def test_a_failure_is_kept_replaced_and_at_last_gives_way_to_a_success(
-    tmp_path: Path,
-) -> None:
-    async with SqliteLedger.open(tmp_path / "ledger.sqlite") as ledger:
-        assert await put(ledger, "k", Failure("E", "first")) == Failure("E", "first")
-        await put(ledger, "k", Failure("E", "second \udcff"))
-        assert await ledger.find("k") == Failure("E", "second \udcff")
-        assert (await ledger.totals()).failures == 1
-        await put(ledger, "k", Completion("at last"))
-        assert await ledger.find("k") == Completion("at last", call="k")
-        assert (await ledger.totals()).failures == 0
-
-
-async def test_text_that_utf_8_cannot_hold_comes_back_exactly(tmp_path: Path) -> None:
-    text = "lone \ud83d, apart \ud83d\ude00, nul \0, \u2028"
-    async with SqliteLedger.open(tmp_path / "ledger.sqlite") as ledger:
-        await ledger.record(call("k", "ag\ud800ent", {"model": text}, ask(text)), Completion(text))
-        assert await ledger.find("k") == Completion(text, call="k")
-        stored = await ledger.stored("k")
-        assert stored is not None
-        assert (stored.agent, stored.fingerprint) == ("ag\ud800ent", {"model": text})
-        assert await ledger.request("k") == ask(text)
-
-
-async def test_nan_is_refused_and_leaves_the_ledger_usable(tmp_path: Path) -> None:
-    async with SqliteLedger.open(tmp_path / "ledger.sqlite") as ledger:
-        with pytest.raises(ValueError, match="JSON compliant"):
-            await put(ledger, "k", Completion("x", cost=float("nan")))
-        await put(ledger, "k", Completion("x", usage=Usage(2**70, 1)))
-        assert await ledger.find("k") == Completion("x", usage=Usage(2**70, 1), call="k")
-
-
-async def test_totals_add_up_by_agent(tmp_path: Path) -> None:
-    async with SqliteLedger.open(tmp_path / "ledger.sqlite") as ledger:
-        assert await ledger.totals() == Totals()
-        await put(ledger, "a", Completion("x", usage=Usage(10, 2), cost=0.25), "one")
-        await put(ledger, "b", Completion("x", usage=Usage(5, None)), "one")
-        await put(ledger, "c", Completion("x", usage=Usage(1, 1), cost=0.5), "two")
-        await put(ledger, "d", Failure("E", "no"), "two")
-        assert await ledger.totals_by_agent() == {
-            "one": Totals(2, 0, 15, 2, 0.25, 1),
-            "two": Totals(1, 1, 1, 1, 0.5, 0),
-        }
-        assert await ledger.totals() == Totals(3, 1, 16, 3, 0.75, 1)
-
-
-async def test_an_audit_reads_every_call_in_the_order_of_keys(tmp_path: Path) -> None:
-    path = tmp_path / "ledger.sqlite"
-    async with SqliteLedger.open(path) as ledger:
-        async with asyncio.TaskGroup() as group:
-            for number in range(450):  # more than two pages
-                outcome = Failure("E", "no") if number % 3 == 0 else Completion(str(number))
-                group.create_task(put(ledger, f"{number:03}", outcome))
-        found = [call async for call in ledger.calls()]
-        assert [call.key for call in found] == [f"{number:03}" for number in range(450)]
-        assert found[3].outcome == Failure("E", "no")
-        assert found[4].outcome == Completion("4", call="004")
-        assert await ledger.known_keys() == {f"{n:03}" for n in range(450) if n % 3}
-        assert len(list(SqliteLedger.answered(path))) == 300
-
-
-async def test_a_cancelled_waiter_does_not_take_its_record_back(tmp_path: Path) -> None:
-    async with SqliteLedger.open(tmp_path / "ledger.sqlite") as ledger:
-        waiting = asyncio.ensure_future(put(ledger, "k", Completion("paid")))
-        await asyncio.sleep(0)
-        waiting.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await waiting
-        await put(ledger, "later", Completion("x"))
-        assert await ledger.find("k") == Completion("paid", call="k")
-
-
-# --- two processes -----------------------------------------------------------------------------
-
-OTHER_PROCESS = """
-import asyncio, json, sys
-from pathlib import Path
-from dataclasses import replace
-from peerexam.calls import Completion, Message, Request, call_of
-from peerexam.ledger.sqlite import SqliteLedger
-
-async def main(path, me):
-    async with SqliteLedger.open(Path(path)) as ledger:
-        async def put(n):
-            request = Request((Message("user", str(n)),))
-            call = replace(call_of(me, b"{}", request), key=f"k{n:03}")
-            got = await ledger.record(call, Completion(f"{me} {n}"))
-            return got.text
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(put(n)) for n in range(300)]
-        print(json.dumps([task.result() for task in tasks]))
-
-asyncio.run(main(*sys.argv[1:]))
-"""
-
-
-def run_at_once(path: Path, names: tuple[str, ...]) -> list[bytes]:
-    runs = [
-        subprocess.Popen(
-            [sys.executable, "-c", OTHER_PROCESS, str(path), name],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        )
-        for name in names
-    ]
-    outputs = [run.communicate(timeout=60) for run in runs]
-    assert [(run.returncode, error) for run, (_, error) in zip(runs, outputs, strict=True)] == [
-        (0, b"")
-    ] * len(names)
-    return [out for out, _ in outputs]
-
-
-async def test_processes_that_share_a_file_get_the_same_answers(tmp_path: Path) -> None:
-    path = tmp_path / "ledger.sqlite"
-    outputs = await asyncio.to_thread(run_at_once, path, ("one", "two", "three"))
-    answers = [json.loads(out) for out in outputs]
-    assert answers[0] == answers[1] == answers[2]
-    async with SqliteLedger.open(path) as ledger:
-        assert (await ledger.totals()).calls == 300
-        stored = [call.outcome async for call in ledger.calls()]
-    assert [call.text for call in stored if isinstance(call, Completion)] == answers[0]
-
-
-KILLED_PROCESS = """
-import asyncio, sys
-from pathlib import Path
-from dataclasses import replace
-from peerexam.calls import Completion, Message, Request, call_of
-from peerexam.ledger.sqlite import SqliteLedger
-
-async def main(path):
-    ledger = SqliteLedger.open(Path(path))
-    async def produce(me):
-        for n in range(100_000):
-            key = f"{me}-{n}"
-            request = Request((Message("user", key),))
-            call = replace(call_of("one", b"{}", request), key=key)
-            await ledger.record(call, Completion("x" * 500))
-            print(key, flush=True)
-    async with asyncio.TaskGroup() as group:
-        for me in range(16):
-            group.create_task(produce(me))
-
-asyncio.run(main(sys.argv[1]))
-"""
-
-
-def acknowledged_until_killed(path: Path, after: int) -> set[str]:
-    """The keys that a process said were recorded until `kill -9`; a cut last line is left out."""
-    command = [sys.executable, "-c", KILLED_PROCESS, str(path)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE) as run:
-        assert run.stdout is not None
-        heard = [run.stdout.readline() for _ in range(after)]
-        run.kill()
-        heard += run.stdout.readlines()
-    return {line.decode().strip() for line in heard if line.endswith(b"\n")}
-
-
-@pytest.mark.parametrize("after", [1, 40, 333])
-async def test_nothing_that_was_acknowledged_is_lost_to_kill_9(tmp_path: Path, after: int) -> None:
-    path = tmp_path / "ledger.sqlite"
-    heard = await asyncio.to_thread(acknowledged_until_killed, path, after)
-    assert len(heard) >= after
-    async with SqliteLedger.open(path) as ledger:
-        assert heard <= await ledger.known_keys()
 
 
 FULL_DISK = """
@@ -369,12 +150,12 @@ async def test_a_full_disk_reaches_those_who_wait_and_the_ledger_goes_on_after(
     async with SqliteLedger.open(path) as ledger:
         await put(ledger, "before", Completion("x"))
         # A trigger fails like a disk does: in the midst of the group's transaction.
-        with_trigger(path, "CREATE TRIGGER full BEFORE INSERT ON calls BEGIN"
+        changed(path, "CREATE TRIGGER full BEFORE INSERT ON calls BEGIN"
                            " SELECT RAISE(ABORT, 'database or disk is full'); END")  # fmt: skip
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(refused(ledger, f"k{number}")) for number in range(100)]
         assert all(f"{path}: database or disk is full" in task.result() for task in tasks)
-        with_trigger(path, "DROP TRIGGER full")
+        changed(path, "DROP TRIGGER full")
         await put(ledger, "after", Completion("x"))
         assert await ledger.known_keys() == {"before", "after"}
 
@@ -385,7 +166,7 @@ async def refused(ledger: SqliteLedger, key: str) -> str:
     return str(error.value)
 
 
-def with_trigger(path: Path, statement: str) -> None:
+def changed(path: Path, statement: str) -> None:
     database = sqlite3.connect(path)
     database.execute(statement)
     database.commit()
@@ -482,6 +263,88 @@ async def test_an_empty_file_becomes_a_ledger(tmp_path: Path) -> None:
     assert found == [APPLICATION_ID, 2, 16384, "wal"]
 
 
+# --- files of an older peerexam ----------------------------------------------------------------
+
+SCHEMA_1 = """
+PRAGMA page_size = 16384;
+PRAGMA journal_mode = WAL;
+CREATE TABLE agents(id INTEGER PRIMARY KEY, name TEXT NOT NULL, fingerprint TEXT NOT NULL,
+ UNIQUE(name, fingerprint));
+CREATE TABLE calls(id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE,
+ agent INTEGER NOT NULL REFERENCES agents(id), created REAL NOT NULL,
+ prompt_tokens INTEGER, completion_tokens INTEGER, cost REAL,
+ request TEXT NOT NULL, completion TEXT NOT NULL);
+CREATE INDEX calls_by_agent ON calls(agent, prompt_tokens, completion_tokens, cost);
+CREATE TABLE failures(key TEXT PRIMARY KEY, agent INTEGER NOT NULL REFERENCES agents(id),
+ created REAL NOT NULL, request TEXT NOT NULL, failure TEXT NOT NULL) WITHOUT ROWID;
+PRAGMA application_id = 1346721861;
+PRAGMA user_version = 1;
+INSERT INTO agents VALUES (1, 'one', '{"model":"alpha"}'), (2, 'two', '{"model":"beta"}');
+"""
+
+
+def old_ledger(path: Path, answers: list[tuple[str, int, Completion]]) -> None:
+    """A file as the first peerexam left it: keys, agents' numbers and what they answered."""
+    database = sqlite3.connect(path)
+    database.executescript(SCHEMA_1)
+    for key, agent, answer in answers:
+        body = encoded(completion_to_json(answer))
+        used = (answer.usage.prompt_tokens, answer.usage.completion_tokens, answer.cost)
+        database.execute(
+            "INSERT INTO calls VALUES (NULL, ?, ?, 5.5, ?, ?, ?, CAST(? AS TEXT), CAST(? AS TEXT))",
+            (key, agent, *used, encoded(request_to_json(ask(f"to {agent}"))), body),
+        )
+    database.execute(
+        "INSERT INTO failures VALUES (?, 2, 6.5, ?, ?)",
+        ("f" * 64, encoded(request_to_json(ask("?"))).decode(), '["E","no"]'),
+    )
+    database.commit()
+    database.close()
+
+
+async def test_a_ledger_of_the_first_schema_goes_on_in_place(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.sqlite"
+    of_one = call_of("one", b'{"model":"alpha"}', ask("to 1"))
+    first = Completion("lone \udcff, nul \0", usage=Usage(10, 2, 1), cost=0.25)
+    second = Completion("B", usage=Usage(2**62, 2**62))
+    third = Completion("C", usage=Usage(2**62, 2**62))
+    old_ledger(path, [(of_one.key, 1, first), ("short", 2, second), ("other", 2, third)])
+    async with SqliteLedger.open(path) as ledger:
+        assert await ledger.find(of_one.key) == replace(first, call=of_one.key)
+        assert await ledger.find("f" * 64) == Failure("E", "no")
+        stored = await ledger.stored(of_one.key)
+        assert stored is not None
+        assert (stored.agent, stored.request, stored.created) == (
+            "one",
+            request_to_json(ask("to 1")),
+            5.5,
+        )
+        assert await ledger.record(of_one, Completion("again")) == replace(first, call=of_one.key)
+        assert await ledger.totals_by_agent() == {
+            "one": Totals(1, 0, 10, 2, 0.25, 0),
+            "two": Totals(2, 1, 2**63 - 1, 2**63 - 1, 0.0, 2),
+        }
+        await put(ledger, "new", Completion("D", usage=Usage(1, 1), cost=0.5))
+        assert (await ledger.totals_by_agent())["one"] == Totals(2, 0, 11, 3, 0.75, 0)
+        assert await ledger.known_keys() == {of_one.key, "short", "other", "new"}
+        assert [call.key async for call in ledger.calls()] == sorted(
+            ["new", "other", "short", of_one.key, "f" * 64], key=lambda key: (len(key) == 64, key)
+        )
+    assert names_in(tmp_path) == ["ledger.sqlite"]
+
+
+async def test_an_upgrade_that_fails_leaves_the_old_ledger_as_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.sqlite"
+    old_ledger(path, [("a", 1, Completion("A"))])
+    changed(path, "CREATE TABLE tallies(x)")  # in the way of the upgrade
+    with pytest.raises(LedgerFileError, match="already exists"):
+        SqliteLedger.open(path)
+    changed(path, "DROP TABLE tallies")
+    async with SqliteLedger.open(path) as ledger:
+        assert await ledger.find("a") == Completion("A", call="a")
+        assert (await ledger.totals()).calls == 1
+
+
 # --- by URL ------------------------------------------------------------------------------------
 
 
@@ -500,8 +363,7 @@ async def test_a_ledger_opens_by_path_and_by_url(
 @pytest.mark.parametrize(
     ("url", "complaint"),
     [
-        ("postgresql://me:secret@db/exam", "PostgreSQL comes with a later release"),
-        ("mysql://db/exam", "no ledger is kept in 'mysql://'"),
+        ("mysql://me:secret@db/exam", "no ledger is kept in 'mysql://'"),
         ("sqlite://", "sqlite:///relative"),
         ("sqlite:///", "sqlite:///relative"),
     ],

@@ -5,21 +5,24 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from peerexam.errors import SetupError
-from peerexam.ledger.base import Ledger
+from peerexam.errors import MissingExtraError, SetupError
+from peerexam.ledger.audit import AuditableLedger
 from peerexam.ledger.sqlite import SqliteLedger
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://(.*)", re.DOTALL)
 
 
-def open_ledger(where: str | Path) -> Ledger:
+def open_ledger(where: str | Path) -> AuditableLedger:
     """Open a ledger, creating it where there is none.
 
     Args:
-        where: A path, or `sqlite:///relative/path`, `sqlite:////absolute/path`.
+        where: A path, or `sqlite:///relative/path`, `sqlite:////absolute/path`, or
+            `postgresql://user:password@host:port/database`.
 
     Raises:
-        LedgerFileError: The file cannot be a ledger; it is left as it is.
+        LedgerFileError: The file or the database cannot be a ledger, and is left as it is; or the
+            server cannot be reached. No message holds the password.
+        MissingExtraError: PostgreSQL's driver is not installed.
         SetupError: The URL names no file, or a database that is not supported.
     """
     url = _SCHEME.fullmatch(where) if isinstance(where, str) else None
@@ -27,12 +30,27 @@ def open_ledger(where: str | Path) -> Ledger:
         return SqliteLedger.open(Path(where))
     scheme, rest = url.group(1).lower(), url.group(2)
     if scheme in ("postgresql", "postgres"):
-        # The URL may hold a password, so it is not repeated.
-        raise SetupError(
-            "a ledger in PostgreSQL comes with a later release: give a path or sqlite:///PATH"
-        )
+        return _open_postgres(str(where))
     if scheme != "sqlite":
-        raise SetupError(f"no ledger is kept in '{scheme}://': give a path or sqlite:///PATH")
+        raise SetupError(
+            f"no ledger is kept in '{scheme}://': give a path, sqlite:///PATH or postgresql://…"
+        )
     if not rest.startswith("/") or rest == "/":
         raise SetupError("a ledger's URL is sqlite:///relative/path or sqlite:////absolute/path")
     return SqliteLedger.open(Path(rest[1:]))
+
+
+def _open_postgres(url: str) -> AuditableLedger:
+    try:
+        from peerexam.ledger.postgres import PostgresLedger
+    except ModuleNotFoundError as error:
+        missing = error.name or ""
+    except ImportError:
+        missing = "psycopg"  # it is there, and finds no libpq
+    else:
+        return PostgresLedger.open(url)
+    if missing.partition(".")[0] != "psycopg":
+        raise ModuleNotFoundError(f"No module named '{missing}'", name=missing)
+    raise MissingExtraError(
+        "a ledger in PostgreSQL needs the package psycopg: pip install 'peerexam[postgres]'"
+    )
