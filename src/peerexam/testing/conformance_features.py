@@ -109,7 +109,11 @@ class FeatureChecks(AgentHooks):
 def _must_have_logprobs(completion: Completion | None, feature: str) -> Completion:
     problems = list(in_completion(completion))
     demand(not problems, "; ".join(problems))
-    if completion is None or not completion.logprobs:
+    if (
+        completion is None
+        or completion.logprobs is None
+        or not (completion.logprobs or completion.state == "empty")
+    ):
         raise AssertionError(
             f"it claims {feature}, and the completion has no logprobs: give those of the tokens, "
             f"or take {feature} out of features"

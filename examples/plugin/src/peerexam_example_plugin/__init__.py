@@ -1,0 +1,1 @@
+"""Markov chains as agents of peerexam: an example of a plug-in."""
