@@ -27,7 +27,7 @@ def _echo(spec: AgentSpec) -> Agent:
 
 
 def test_an_unknown_provider_lists_those_that_are_there() -> None:
-    with pytest.raises(UnknownProviderError, match=r"'nobody'.*file, gguf, local, openai"):
+    with pytest.raises(UnknownProviderError, match=r"'nobody'.*anthropic, file, gguf, hf, langchain, local, openai"):
         create_agent(AgentSpec("a", "nobody", "m"))
 
 

@@ -16,7 +16,7 @@ from peerexam.protocols.config import AgentConfig, ExamConfig
 from peerexam.protocols.document import Place
 from peerexam.protocols.problems import suggest
 
-_CANNOT_SCORE = frozenset({"openai", "file"})
+_CANNOT_SCORE = frozenset({"openai", "anthropic", "langchain", "file"})
 """Providers of ours that give no log-probabilities of a given text; plug-ins say so themselves."""
 
 _SETTINGS = ("system", "temperature", "top_p", "max_tokens", "seed")
