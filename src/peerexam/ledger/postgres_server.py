@@ -78,7 +78,9 @@ class Server:
 
     def refusal(self, error: psycopg.Error) -> LedgerFileError:
         """PostgreSQL's complaint as ours, which names the ledger and the mend."""
-        said = " ".join(str(error).split()).removeprefix("connection failed: ")
+        # Of what the server says only the first line: the others may quote what was to be stored.
+        said = error.diag.message_primary or str(error)
+        said = " ".join(said.split()).removeprefix("connection failed: ")
         password = str(self._options.get("password") or "")
         if password:
             said = said.replace(password, "…")
