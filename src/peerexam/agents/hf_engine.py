@@ -12,8 +12,9 @@ from typing import Any
 import torch
 
 from peerexam.agents.hf_batching import Batcher, BatchLimits, Job, Size
+from peerexam.agents.hf_description import Loaded
 from peerexam.agents.hf_generation import Generated, Row, Writing, generate
-from peerexam.agents.hf_loading import Loaded, LoadSettings, load
+from peerexam.agents.hf_loading import LoadSettings, load
 from peerexam.agents.hf_scoring import Pair, Scoring, score
 from peerexam.agents.hf_source import Source
 from peerexam.agents.sharing import Shared

@@ -20,7 +20,7 @@ from typing import Any, Literal
 
 import torch
 
-from peerexam.agents.hf_loading import Loaded
+from peerexam.agents.hf_description import Loaded
 from peerexam.calls import TokenLogprob
 from peerexam.errors import PermanentError
 
@@ -191,48 +191,48 @@ class _Pen:
             self._write(row, token, None if logprobs is None else logprobs[index])
 
     def _write(self, row: Row, token: int, logprob: float | None) -> None:
+        decode = self._loaded.tokenizer.decode
         if token in self._loaded.ends:
-            self._end(row, self._loaded.tokenizer.decode(row.tokens), "stop", len(row.tokens) + 1)
+            self._end(row, decode(row.tokens), "stop", len(row.tokens) + 1)
             return
         row.tokens.append(token)
         if logprob is not None:
             row.logprobs.append(logprob)
         before_stop = self._before_stop(row)
+        generated = len(row.tokens)
         if before_stop is not None:
-            self._end(row, before_stop, "stop", len(row.tokens))
-        elif len(row.tokens) >= row.writing.max_tokens:
-            text = self._loaded.tokenizer.decode(row.tokens)
-            self._end(row, text, "length", len(row.tokens))
+            del row.tokens[self._written(row.tokens, before_stop) :]
+            self._end(row, before_stop, "stop", generated)
+        elif generated >= row.writing.max_tokens:
+            self._end(row, decode(row.tokens), "length", generated)
 
     def _before_stop(self, row: Row) -> str | None:
         """The text before the first stop string, None where none has come yet."""
-        if not row.writing.stop:
+        stops, decode = row.writing.stop, self._loaded.tokenizer.decode
+        if not stops:
             return None
-        decode = self._loaded.tokenizer.decode
-        back = max(len(stop.encode()) for stop in row.writing.stop) + _TAIL
+        back = max(len(stop.encode()) for stop in stops) + _TAIL
         tail = decode(row.tokens[-back:])
-        if not any(stop in tail for stop in row.writing.stop):
+        if not any(stop in tail for stop in stops):
             return None
         text = decode(row.tokens)
-        places = [place for stop in row.writing.stop if (place := text.find(stop)) >= 0]
+        places = [place for stop in stops if (place := text.find(stop)) >= 0]
         return text[: min(places)] if places else None
 
-    def _end(self, row: Row, text: str, reason: Literal["stop", "length"], generated: int) -> None:
-        row.is_done = True
-        logprobs: tuple[TokenLogprob, ...] = ()
-        if row.writing.wants_logprobs:
-            tokens = row.tokens[: self._written(row.tokens, text)]
-            spell = self._loaded.tokenizer.spell
-            pairs = zip(tokens, row.logprobs, strict=False)
-            logprobs = tuple(TokenLogprob(spell(token), value) for token, value in pairs)
-        row.finish(Generated(text, reason, generated, logprobs))
-
     def _written(self, tokens: Sequence[int], text: str) -> int:
-        """How many of the tokens make up the text: those of a stop string do not."""
+        """How many of the tokens make up the text before a stop string."""
         count = len(tokens)
         while count and len(self._loaded.tokenizer.decode(tokens[: count - 1])) >= len(text):
             count -= 1
         return count
+
+    def _end(self, row: Row, text: str, reason: Literal["stop", "length"], generated: int) -> None:
+        row.is_done = True
+        spell = self._loaded.tokenizer.spell
+        # Where none were asked for, none were kept.
+        pairs = zip(row.tokens, row.logprobs, strict=False)
+        logprobs = tuple(TokenLogprob(spell(token), value) for token, value in pairs)
+        row.finish(Generated(text, reason, generated, logprobs))
 
 
 NOT_FINITE = (

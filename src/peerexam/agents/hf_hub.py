@@ -63,7 +63,7 @@ def fetch_weights(snapshot: Snapshot, *, with_code: bool = False) -> Path:
     if not any(folder.glob("*.safetensors")):
         raise SetupError(
             f"the weights of {snapshot.repository} are not here and the hub cannot be reached; "
-            f"fetch them while it can: hf download {snapshot.repository}"
+            f"fetch them when it can: hf download {snapshot.repository}"
         )
     return folder
 
@@ -107,8 +107,9 @@ def _raise(error: Exception, repository: str, revision: str | None) -> NoReturn:
         if isinstance(error, kind):
             raise SetupError(message)
     raise SetupError(
-        f"{repository} is not here and the hub cannot be reached ({type(error).__name__}); fetch "
-        f"it while it can (hf download {repository}), or name a folder: hf/./folder"
+        f"{repository} is not here and cannot be fetched from the hub ({type(error).__name__}); "
+        f"fetch it when that can be reached (hf download {repository}), or name a folder: "
+        "hf/./folder"
     )
 
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import torch
 
+from peerexam.agents.hf_description import Loaded
 from peerexam.agents.hf_generation import NOT_FINITE, padded
-from peerexam.agents.hf_loading import Loaded
 from peerexam.calls import TokenLogprob
 from peerexam.errors import PermanentError
 
