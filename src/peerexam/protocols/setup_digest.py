@@ -19,9 +19,12 @@ _FREE: Mapping[str, IncEx | bool] = {
     "limits": True,
     "voting": True,
     "output": True,
+    "prompts": True,
+    "questions": {"file"},
+    "judging": {"rubric"},
     "agents": {"__all__": _OF_AN_AGENT},
 }
-"""What may change between two sessions of a run without changing a record."""
+"""What may change between two sessions without changing a record; of files the content counts."""
 
 _OUTSIDE = {"cli", "report", "stats"}
 """Parts of the package that no record depends on."""
@@ -43,16 +46,15 @@ def setup_digest(
     played = [[agent.name for agent in config.agents_in(role)] for role in get_args(RoleName)]
     body = [settings, played, dict(fingerprints), questions]
     digest.update(canonical_json(body).encode("utf-8", "surrogatepass"))
-    for path in _files(config):
-        digest.update(hashlib.sha256(path.read_bytes()).digest())
+    for name, path in _files(config):
+        digest.update(name.encode() + hashlib.sha256(path.read_bytes()).digest())
     return digest.hexdigest()
 
 
-def _files(config: ExamConfig) -> Iterator[Path]:
-    for _, path in sorted(config.prompts.items()):
-        yield path
+def _files(config: ExamConfig) -> Iterator[tuple[str, Path]]:
+    yield from sorted(config.prompts.items())
     if config.judging.rubric is not None:
-        yield config.judging.rubric
+        yield "rubric", config.judging.rubric
 
 
 @functools.cache
