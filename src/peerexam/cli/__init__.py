@@ -35,7 +35,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         load_dotenv(os.environ)
         return perform(arguments)
     except KeyboardInterrupt:
-        return _stopped(given, resumable=arguments.command in ("run", "rejudge", "add"))
+        asks = arguments.command in ("run", "rejudge", "add") or "probe" in given
+        return _stopped(given, resumable=asks)
     except BrokenPipeError:
         # Whoever read our output has gone; the interpreter would complain once more at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
