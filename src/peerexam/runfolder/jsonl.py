@@ -56,9 +56,12 @@ def parse_line(line: bytes) -> dict[str, Json]:
         ValueError: It is not UTF-8, not JSON, holds NaN or an infinity, or is not an object.
     """
     try:
-        body = _DECODER.decode(line.decode("utf-8"))
+        text = line.decode("utf-8").strip(" \t\n\r")
+        body, end = _DECODER.raw_decode(text)
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
+    if end != len(text):
+        raise json.JSONDecodeError("Extra data", text, end)
     if not isinstance(body, dict):
         raise ValueError(f"expected a JSON object, found {type(body).__name__}")
     return body
