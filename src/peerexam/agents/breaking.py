@@ -120,7 +120,7 @@ class Breaking(Wrapper):
     budget, so that a call that is not made is not charged.
 
     Args:
-        inner: The agent, with a `Gate` of the same breaker where its calls are sent.
+        inner: The agent, with a `Recheck` of the same breaker where its calls are sent.
         breaker: Counts, and knows whether the agent is given up.
     """
 
@@ -155,7 +155,7 @@ class Breaking(Wrapper):
         return completion
 
 
-class Gate(Wrapper):
+class Recheck(Wrapper):
     """Where a call leaves our own queue: what has passed it is sent, and not called off.
 
     Args:

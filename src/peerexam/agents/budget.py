@@ -56,6 +56,38 @@ class Spend:
         )
 
 
+NOTHING = Spend()
+"""Of everything."""
+
+
+class _Sum:
+    """A `Spend` that is added to in place: every call adds to four of them."""
+
+    __slots__ = ("calls", "seconds", "tokens", "usd")
+
+    def __init__(self) -> None:
+        self.usd, self.calls, self.tokens, self.seconds = 0.0, 0, 0, 0.0
+
+    def add(self, spend: Spend) -> None:
+        self.usd += spend.usd
+        self.calls += spend.calls
+        self.tokens += spend.tokens
+        self.seconds += spend.seconds
+
+    def take(self, spend: Spend) -> None:
+        """Never to less than none: sums of floats come out a little beside."""
+        self.usd = max(0.0, self.usd - spend.usd)
+        self.calls = max(0, self.calls - spend.calls)
+        self.tokens = max(0, self.tokens - spend.tokens)
+        self.seconds = max(0.0, self.seconds - spend.seconds)
+
+    def as_spend(self) -> Spend:
+        return Spend(self.usd, self.calls, self.tokens, self.seconds)
+
+
+_EMPTY = _Sum()
+
+
 @dataclass(frozen=True, slots=True)
 class BudgetLimits:
     """What may be spent at most; None is no limit."""
@@ -81,23 +113,23 @@ class BudgetMeter:
         self.limits = limits or BudgetLimits()
         self.name = name
         self.unpriced_calls = 0
-        self._spent = Spend()
-        self._held = Spend()
+        self._spent = _Sum()
+        self._held = _Sum()
         self._attempt = Mean()
 
     @property
     def spent(self) -> Spend:
         """What is settled."""
-        return self._spent
+        return self._spent.as_spend()
 
     @property
     def held(self) -> Spend:
         """What is spoken for: calls in flight by their estimate, and admitted questions."""
-        return self._held
+        return self._held.as_spend()
 
     def charge(self, spend: Spend, *, unpriced_calls: int = 0) -> None:
         """Count what was spent, for instance in an earlier session of the same run."""
-        self._spent += spend
+        self._spent.add(spend)
         self.unpriced_calls += unpriced_calls
         if spend.seconds:
             self._attempt.add(spend.seconds)
@@ -115,15 +147,15 @@ class BudgetMeter:
             want: The amount.
             beside_held: Whether what is held counts as spent.
         """
-        total = self._spent + want + (self._held if beside_held else Spend())
-        limits = self.limits
-        if limits.calls is not None and want.calls and total.calls > limits.calls:
+        limits, spent = self.limits, self._spent
+        held = self._held if beside_held else _EMPTY
+        if _breaks(limits.calls, want.calls, spent.calls + held.calls):
             return f"{limits.calls} calls"
-        if limits.tokens is not None and want.tokens and total.tokens > limits.tokens:
+        if _breaks(limits.tokens, want.tokens, spent.tokens + held.tokens):
             return f"{limits.tokens} tokens"
-        if limits.usd is not None and want.usd and total.usd > limits.usd + _SLACK:
+        if _breaks(limits.usd, want.usd, spent.usd + held.usd):
             return f"{limits.usd:g} US dollars"
-        if limits.seconds is not None and want.seconds and total.seconds > limits.seconds + _SLACK:
+        if _breaks(limits.seconds, want.seconds, spent.seconds + held.seconds):
             return f"{limits.seconds:g} seconds"
         return None
 
@@ -134,11 +166,16 @@ class BudgetMeter:
 
     def hold(self, want: Spend) -> None:
         """Speak for an amount."""
-        self._held += want
+        self._held.add(want)
 
     def free(self, held: Spend) -> None:
         """Let go of an amount that was spoken for."""
-        self._held = self._held.less(held)
+        self._held.take(held)
+
+
+def _breaks(limit: float | None, want: float, used: float) -> bool:
+    """Whether something that is wanted goes over a limit; what wants nothing breaks nothing."""
+    return limit is not None and want > 0 and used + want > limit + _SLACK
 
 
 class Ticket:
@@ -294,25 +331,29 @@ class Hold:
         ticket = current_ticket()
         self._ticket = ticket
         self._want = want
-        self._parts = {
-            meter: Spend() if ticket is None else ticket.part(meter, want) for meter in meters
-        }
-        for meter, part in self._parts.items():
-            self._check(meter, want.less(part))
-        for meter, part in self._parts.items():
-            if ticket is not None:
-                ticket.draw(meter, part)
-            meter.hold(want.less(part))
+        self._meters = meters
+        # What the question's ticket covers, and what is to be held beside it.
+        self._parts: dict[BudgetMeter, Spend] = {}
+        rests = dict.fromkeys(meters, want)
         if ticket is not None:
+            self._parts = {meter: ticket.part(meter, want) for meter in meters}
+            rests = {meter: want.less(part) for meter, part in self._parts.items()}
+        for meter, rest in rests.items():
+            self._check(meter, rest)
+        for meter, rest in rests.items():
+            meter.hold(rest)
+        if ticket is not None:
+            for meter, part in self._parts.items():
+                ticket.draw(meter, part)
             ticket.has_asked = True
 
     def settle(self, took: Spend, *, unpriced: bool = False) -> None:
         """Count what the call took instead of what was held for it."""
-        for meter, part in self._parts.items():
+        for meter in self._meters:
             meter.free(self._want)
             meter.charge(took, unpriced_calls=int(unpriced))
             if self._ticket is not None:
-                self._ticket.give_back(meter, part.less(took))
+                self._ticket.give_back(meter, self._parts[meter].less(took))
 
     def _check(self, meter: BudgetMeter, rest: Spend) -> None:
         limit = meter.would_break(rest)

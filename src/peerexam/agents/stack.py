@@ -1,14 +1,14 @@
 """An agent with all its layers, in the one order that is right.
 
 From the outside in: `Configured`, `Ledgered`, `Breaking`, `Budgeted`, `Deadline`, `Retrying`,
-`Limited`, then `Gate`, `TimeBudgeted`, `Landing`, `Timed` and `Priced` close around the provider:
+`Limited`, then `Recheck`, `TimeBudgeted`, `Landing`, `Timed` and `Priced` close around the provider:
 what was sent is waited for, an attempt's time does not count our own queue, and the cost is on the
 completion before the ledger stores it.
 
 `Breaking` stands inside of the ledger, so that an agent that was given up still replays what it
 has answered and its failures are kept by name; outside of the budget, so that what is not asked is
 not charged; and outside of the retries, so that it counts calls. Since calls may have passed it
-and wait in `Limited`'s queue, its `Gate` stands behind the queue and asks once more. `TimeBudgeted`
+and wait in `Limited`'s queue, its `Recheck` stands behind the queue and asks once more. `TimeBudgeted`
 stands there too: what matters is the time at which a call is sent.
 """
 
@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from peerexam.agents.base import Agent
-from peerexam.agents.breaking import Breaker, Breaking, Gate
+from peerexam.agents.breaking import Breaker, Breaking, Recheck
 from peerexam.agents.budget import BudgetMeter
 from peerexam.agents.budgeted import Budgeted
 from peerexam.agents.configured import Configured
@@ -193,7 +193,7 @@ def _gated(
     timed = [meter for meter in meters if meter.limits.seconds is not None]
     if timed or (session is not None and session.seconds is not None):
         agent = TimeBudgeted(agent, timed, session, None if breaker is None else breaker.stop)
-    return agent if breaker is None else Gate(agent, breaker)
+    return agent if breaker is None else Recheck(agent, breaker)
 
 
 def _limited(agent: Agent, settings: LayerSettings, run_slots: asyncio.Semaphore | None) -> Agent:
