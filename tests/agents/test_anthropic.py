@@ -336,6 +336,14 @@ async def test_a_login_in_the_url_is_sent_beside_the_key_and_never_told(connect:
     assert agent.fingerprint["endpoint"] == server.anthropic_url
 
 
+async def test_a_query_of_the_endpoint_is_sent_with_every_call(connect: Connect) -> None:
+    with WeatherServer(["yes"]) as server:
+        agent = connect(server, f"{server.anthropic_url}/v1/?api-version=2")
+        await agent.complete(ASK)
+    assert server.requests[0].path == "/v1/messages?api-version=2"
+    assert agent.fingerprint["endpoint"] == server.anthropic_url
+
+
 def test_the_endpoint_and_the_key_come_from_the_environment(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -22,6 +22,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
+from urllib.parse import urlsplit, urlunsplit
 
 from peerexam.agents.anthropic_dialect import MessagesDialect, cut_at_blank_stops
 from peerexam.agents.anthropic_reply import failure_of, is_filtered, read_message
@@ -191,7 +192,9 @@ def create(spec: AgentSpec) -> Agent:
         SetupError: The endpoint or an option cannot be used.
     """
     url = checked_url(spec, spec.base_url or os.environ.get(URL_VARIABLE) or DEFAULT_URL)
-    base_url = url.rstrip("/").removesuffix("/v1")
+    parts = urlsplit(url)
+    path = parts.path.rstrip("/").removesuffix("/v1")
+    base_url = urlunsplit(parts._replace(path=path))
     return AnthropicAgent(
         spec, key_of(spec, KEY_VARIABLE, optional=base_url != DEFAULT_URL), base_url
     )

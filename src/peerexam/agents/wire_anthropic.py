@@ -7,6 +7,7 @@ import inspect
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
+from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
 import anthropic
 
@@ -26,7 +27,7 @@ class AnthropicWire:
     """Calls one endpoint's messages through the SDK.
 
     Args:
-        url: The endpoint, without `/v1`.
+        url: The endpoint, without `/v1`; a query is sent with every call.
         headers: Sent with every call.
         key: The key; empty where the server wants none.
         who: The model, for messages.
@@ -44,14 +45,16 @@ class AnthropicWire:
         timeout: float | None = None,
         blot: Callable[[str], str] = str,
     ) -> None:
-        self._url = url
+        parts = urlsplit(url)
+        self._url = urlunsplit(parts._replace(query="", fragment=""))
         self._who = who
         self._timeout = timeout
         self._blot = blot
         self._client = anthropic.AsyncAnthropic(
             api_key=key or _NO_KEY,
-            base_url=url,
+            base_url=self._url,
             default_headers=dict(headers),
+            default_query=dict(parse_qsl(parts.query, keep_blank_values=True)),
             timeout=anthropic.Timeout(timeout, connect=_CONNECT_SECONDS),
             max_retries=0,  # the Retrying layer does that, once
         )

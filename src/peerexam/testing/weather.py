@@ -62,6 +62,12 @@ class Asked:
         bearer = self.headers.get("authorization", "").removeprefix("Bearer ")
         return self.headers.get("x-api-key") or bearer
 
+    @property
+    def secrets(self) -> str:
+        """All of it that may be secret: the path with its query, and the headers for keys."""
+        sent = (self.headers.get(name) for name in ("authorization", "x-api-key", "api-key"))
+        return " ".join([self.path, *(value for value in sent if value)])
+
 
 Scripted = Reply | Fault | str
 """A raw reply, a fault, or the text of a good answer."""
@@ -194,7 +200,7 @@ class WeatherServer:
         if isinstance(scripted, Reply):
             return scripted
         if isinstance(scripted, Fault):
-            return reply_for(scripted, asked.dialect, self._conditions, asked.key)
+            return reply_for(scripted, asked.dialect, self._conditions, asked.secrets)
         return Reply(answer(asked.dialect, scripted))
 
 

@@ -86,7 +86,8 @@ class Conditions:
         far_retry_after: Seconds in `RATE_LIMIT_FAR`'s header.
         drip: Seconds over which `DRIP_IN_TIME` spreads its body.
         slow_drip: Seconds over which `DRIP_TOO_SLOW` does.
-        echo_key: Every error text repeats the key that was sent, as careless servers do.
+        echo_key: Every error text repeats the key that was sent, and the path with its query, as
+            careless servers do.
     """
 
     retry_after: float = 2.0

@@ -54,7 +54,7 @@ class Reply:
 
 
 def reply_for(
-    fault: Fault, dialect: Dialect, conditions: Conditions | None = None, key: str = ""
+    fault: Fault, dialect: Dialect, conditions: Conditions | None = None, secrets: str = ""
 ) -> Reply:
     """What a fault looks like in one API's words.
 
@@ -62,7 +62,7 @@ def reply_for(
         fault: The fault.
         dialect: Whose words.
         conditions: The numbers in it.
-        key: The key that the client sent, for `Conditions.echo_key`.
+        secrets: What the client sent that may be secret, for `Conditions.echo_key`.
 
     Raises:
         ValueError: No reply is that fault: nobody listens.
@@ -71,7 +71,7 @@ def reply_for(
     made = _MAKERS.get(fault)
     if made is None:
         raise ValueError(f"{fault} comes before any request: call stop_listening() on the server")
-    echo = f" (you sent the key {key})" if conditions.echo_key and key else ""
+    echo = f" (you sent {secrets})" if conditions.echo_key and secrets else ""
     return made(_Scene(dialect, conditions, echo))
 
 
