@@ -115,11 +115,14 @@ def run(exam: Path, extra: Mapping[str, str] | None = None) -> subprocess.Comple
 
 
 def examinee(provider: str, client: str, model: str, url: str = "") -> dict[str, Any]:
+    at = f"@{url}" if url else ""
+    by_langchain = f"langchain/{provider}:{model}{at}"
     return {
         "name": f"{provider}-{client}-{model}",
-        "model": f"{provider}/{model}{'@' * bool(url)}{url}?client={client}",
+        "model": by_langchain if client == "langchain" else f"{provider}/{model}{at}",
         "roles": ["examinee"],
         "limits": {"attempts": 2, "timeout": 2.0},
+        "options": {} if client == "langchain" else {"client": client},
     }
 
 
@@ -127,13 +130,13 @@ def judge(url: str) -> dict[str, Any]:
     return {"name": "judge", "model": f"openai/judge@{url}", "roles": ["judge"]}
 
 
-@pytest.mark.parametrize("client", ["lean", "sdk"])
+@pytest.mark.parametrize("client", ["lean", "sdk", "langchain"])
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
 def test_no_fault_brings_a_key_into_a_runs_folder_or_onto_the_screen(
     provider: str, client: str, server: WeatherServer, folder: Path
 ) -> None:
-    if client == "sdk":
-        pytest.importorskip(provider)
+    if client != "lean":
+        pytest.importorskip(provider if client == "sdk" else f"langchain_{provider}")
     url = server.openai_url if provider == "openai" else server.anthropic_url
     agents = [examinee(provider, client, model, url) for model in (*FAULTS, "good", "better")]
     ended = run(write_exam(folder, [*agents, judge(server.openai_url)]))
@@ -194,7 +197,7 @@ def test_a_key_in_the_exam_itself_is_refused_without_repeating_it(
             "//", f"//planted:{quote(PASSWORD, safe='')}@"
         )
     elif place == "option":
-        agent["model"] += f"&api_key={quote(key)}"
+        agent["model"] += f"?api_key={quote(key)}"
     else:
         inner = {"X-Api-Key": "x" * 20} if place == "header" else {"note": SHAPED}
         agent["options"] = {"headers" if place == "header" else "extra_body": inner}
