@@ -79,6 +79,7 @@ async def plain_aiohttp(url: str, calls: int, concurrency: int) -> None:
 
 async def _ours(model: str, calls: int, concurrency: int, options: dict[str, Any]) -> None:
     from peerexam.agents.budget import BudgetLimits, BudgetMeter
+    from peerexam.agents.gate import Gate
     from peerexam.agents.spec import AgentSpec
     from peerexam.agents.stack import LayerSettings, assemble
     from peerexam.calls import Message, Request, Sampling
@@ -93,7 +94,7 @@ async def _ours(model: str, calls: int, concurrency: int, options: dict[str, Any
                 LayerSettings(concurrency=concurrency),
                 ledger=ledger,
                 meters=[BudgetMeter(BudgetLimits(calls=10 * calls))],
-                run_slots=asyncio.Semaphore(concurrency),
+                run_slots=Gate(concurrency),
             )
 
             async def ask(text: str) -> str:

@@ -1,4 +1,4 @@
-"""A chat-completions server for benchmarks: fixed answers after a fixed delay, on a core of its own.
+"""A chat-completions server for benchmarks: fixed answers after a fixed delay.
 
     python benchmarks/chat_server.py --delay 0.05 [--cpu 1]
 

@@ -23,6 +23,7 @@ from collections.abc import Callable, Coroutine, Generator, Sequence
 from typing import Any, TypeVar
 
 from peerexam.agents.base import Provider
+from peerexam.agents.gate import Gate
 from peerexam.agents.limited import Limited
 from peerexam.calls import Completion, Message, Request
 from peerexam.protocols.concurrency import in_order
@@ -111,7 +112,7 @@ async def ours(
 ) -> tuple[float, int]:
     """Seconds and calls of the exam's own code."""
     agent = Steady(latency)
-    judge = SteadyJudge(Limited(agent, calls, run_slots=asyncio.Semaphore(calls)))
+    judge = SteadyJudge(Limited(agent, calls, run_slots=Gate(calls)))
     cast = Cast({}, {}, {"judge": judge})
     rules = Rules(marks=False, ranking=method, self_preference=False)
 

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from peerexam.agents.function import ScriptedAgent
+from peerexam.agents.gate import Gate
 from peerexam.agents.limited import Limited, TokenBucket
 from peerexam.calls import Completion, Message, Request, Sampling, Usage
 
@@ -136,7 +137,7 @@ async def test_the_agents_of_a_run_share_its_slots() -> None:
         inside -= 1
         return "ok"
 
-    slots = asyncio.Semaphore(3)
+    slots = Gate(3)
     agents = [Limited(ScriptedAgent(reply), 2, run_slots=slots) for _ in range(4)]
     async with asyncio.TaskGroup() as group:
         for number in range(20):

@@ -27,7 +27,8 @@ def _echo(spec: AgentSpec) -> Agent:
 
 
 def test_an_unknown_provider_lists_those_that_are_there() -> None:
-    with pytest.raises(UnknownProviderError, match=r"'nobody'.*anthropic, file, gguf, hf, langchain, local, openai"):
+    names = "anthropic, file, gguf, hf, langchain, local, openai"
+    with pytest.raises(UnknownProviderError, match=f"'nobody'.*{names}"):
         create_agent(AgentSpec("a", "nobody", "m"))
 
 

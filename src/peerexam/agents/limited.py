@@ -89,7 +89,7 @@ class Limited(Wrapper):
         adapt_from: int | None = None,
         requests_per_minute: int | None = None,
         tokens_per_minute: int | None = None,
-        run_slots: asyncio.Semaphore | None = None,
+        run_slots: Gate | None = None,
         clock: Clock = time.monotonic,
         sleep: Sleep = asyncio.sleep,
     ) -> None:
@@ -124,8 +124,11 @@ class Limited(Wrapper):
         """The run's own limit comes last, so that nobody waits while holding one."""
         if self._run_slots is None:
             return await self._ask(entered, request)
-        async with self._run_slots:
+        await self._run_slots.enter()
+        try:
             return await self._ask(entered, request)
+        finally:
+            self._run_slots.leave()
 
     async def _ask(self, entered: float, request: Request) -> Completion:
         try:

@@ -1,20 +1,19 @@
 """An agent with all its layers, in the one order that is right.
 
 From the outside in: `Configured`, `Ledgered`, `Breaking`, `Budgeted`, `Deadline`, `Retrying`,
-`Limited`, then `Recheck`, `TimeBudgeted`, `Landing`, `Timed` and `Priced` close around the provider:
-what was sent is waited for, an attempt's time does not count our own queue, and the cost is on the
-completion before the ledger stores it.
+`Limited`, then `Recheck`, `TimeBudgeted`, `Landing`, `Timed` and `Priced` close around the
+provider: what was sent is waited for, an attempt's time does not count our own queue, and the cost
+is on the completion before the ledger stores it.
 
 `Breaking` stands inside of the ledger, so that an agent that was given up still replays what it
 has answered and its failures are kept by name; outside of the budget, so that what is not asked is
 not charged; and outside of the retries, so that it counts calls. Since calls may have passed it
-and wait in `Limited`'s queue, its `Recheck` stands behind the queue and asks once more. `TimeBudgeted`
-stands there too: what matters is the time at which a call is sent.
+and wait in `Limited`'s queue, its `Recheck` stands behind the queue and asks once more.
+`TimeBudgeted` stands there too: what matters is the time at which a call is sent.
 """
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
@@ -24,6 +23,7 @@ from peerexam.agents.budget import BudgetMeter
 from peerexam.agents.budgeted import Budgeted
 from peerexam.agents.configured import Configured
 from peerexam.agents.deadline import Deadline, Timed
+from peerexam.agents.gate import Gate
 from peerexam.agents.landing import Landing
 from peerexam.agents.ledgered import Ledgered
 from peerexam.agents.limited import Limited
@@ -88,7 +88,7 @@ def assemble(
     ledger: Ledger | None = None,
     meters: Iterable[BudgetMeter] = (),
     paid: Callable[[Agent], Agent] | None = None,
-    run_slots: asyncio.Semaphore | None = None,
+    run_slots: Gate | None = None,
     breaker: Breaker | None = None,
     session: SessionClock | None = None,
 ) -> Agent:
@@ -136,7 +136,7 @@ def wrap(
     ledger: Ledger | None = None,
     meters: Iterable[BudgetMeter] = (),
     paid: Callable[[Agent], Agent] | None = None,
-    run_slots: asyncio.Semaphore | None = None,
+    run_slots: Gate | None = None,
     breaker: Breaker | None = None,
     session: SessionClock | None = None,
     in_process: bool = False,
@@ -196,7 +196,7 @@ def _gated(
     return agent if breaker is None else Recheck(agent, breaker)
 
 
-def _limited(agent: Agent, settings: LayerSettings, run_slots: asyncio.Semaphore | None) -> Agent:
+def _limited(agent: Agent, settings: LayerSettings, run_slots: Gate | None) -> Agent:
     return Limited(
         agent,
         settings.concurrency or settings.max_concurrency,

@@ -6,7 +6,6 @@ provider, a broken rubric) is found here, before the first call.
 
 from __future__ import annotations
 
-import asyncio
 import math
 from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -16,6 +15,7 @@ from functools import partial
 from peerexam.agents.base import Agent
 from peerexam.agents.breaking import Breaker
 from peerexam.agents.budget import Admission, BudgetLimits, BudgetMeter, Spend
+from peerexam.agents.gate import Gate
 from peerexam.agents.session import SessionClock
 from peerexam.agents.stack import LayerSettings, assemble, wrap
 from peerexam.agents.watched import Watched
@@ -257,7 +257,7 @@ class _Builder:
         self._progress = progress
         self._given = given
         self._prompts = PromptLibrary(config.prompts)
-        self._slots = asyncio.Semaphore(config.limits.concurrency)
+        self._slots = Gate(config.limits.concurrency)
         self.breakers: dict[str, Breaker] = {}
 
     def agent(self, agent: AgentConfig) -> Agent:
