@@ -1,6 +1,7 @@
 """How many calls a second the ledger makes durable, and how long it holds up the event loop.
 
     python benchmarks/ledger_throughput.py [--records 20000] [--scan 200000] [--dir FOLDER]
+    python benchmarks/ledger_throughput.py --db postgresql://…/an_empty_database
 
 512 coroutines record calls of 2 KB, each waiting until its record is on disk before the next. In
 the same run the same calls go, one commit each, through the same tables, so that the ratio does not
@@ -11,23 +12,27 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import itertools
+import hashlib
 import shutil
 import sqlite3
 import tempfile
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 
 from peerexam.calls import Call, Completion, Message, Request, Usage, call_of, encoded
+from peerexam.ledger.opening import open_ledger
+from peerexam.ledger.schema import stored_key
 from peerexam.ledger.sqlite import SqliteLedger
 
 AGENT = "one"
 FINGERPRINT = {"provider": "bench", "model": "mock-7b", "endpoint": "http://127.0.0.1:8000/v1"}
 Put = Callable[[Call, Completion], Awaitable[object]]
+Work = tuple[Call, Completion]
 
 
-def calls(n: int, size: int) -> list[tuple[Call, Completion]]:
+def calls(n: int, size: int) -> list[Work]:
     half = "x" * (size // 2 - 100)
     made = []
     for number in range(n):
@@ -38,7 +43,7 @@ def calls(n: int, size: int) -> list[tuple[Call, Completion]]:
     return made
 
 
-async def drive(work: list[tuple[Call, Completion]], producers: int, put: Put) -> float:
+async def drive(work: list[Work], producers: int, put: Put) -> float:
     """Seconds for all of it."""
     waiting = iter(work)
 
@@ -71,63 +76,75 @@ async def with_hold_up(run: Awaitable[float]) -> tuple[float, float]:
     return seconds, longest
 
 
-async def grouped(folder: Path, work: list[tuple[Call, Completion]], producers: int) -> None:
-    async with SqliteLedger.open(folder / "grouped.sqlite") as ledger:
-
-        async def put(call: Call, completion: Completion) -> object:
-            return await ledger.record(call, completion)
-
-        used = time.process_time()
-        seconds, held = await with_hold_up(drive(work, producers, put))
-        used = (time.process_time() - used) / len(work)
-        rate = len(work) / seconds
-
-        fewer = work[: max(200, len(work) // 20)]
-        alone = await one_commit_each(folder, fewer)
-        print(f"group commit:     {rate:9,.0f} records/s, loop held {held * 1e3:.1f} ms at most")
-        print(f"CPU:              {used * 1e6:9.0f} µs a record, both threads")
-        print(f"a commit each:    {alone:9,.0f} records/s, one at a time")
-        print(f"ratio:            {rate / alone:9.1f}")
-
-        start = time.perf_counter()
-        for call, _ in work[:2000]:
-            await ledger.find(call.key)
-        looked = (time.perf_counter() - start) / min(2000, len(work))
-        print(f"find:             {looked * 1e6:9.0f} µs a look-up")
+async def measure(where: str, alone: str | None, work: list[Work], producers: int) -> None:
+    """Record all of it at once and some of it one by one, then look it up."""
+    ledger = open_ledger(where)
+    used = time.process_time()
+    seconds, held = await with_hold_up(drive(work, producers, ledger.record))
+    used = (time.process_time() - used) / len(work)
+    rate = len(work) / seconds
+    print(f"group commit:     {rate:9,.0f} records/s, loop held {held * 1e3:.1f} ms at most")
+    print(f"CPU:              {used * 1e6:9.0f} µs a record, both threads of this process")
+    if alone is not None:
+        single = await one_commit_each(alone, work[: max(200, len(work) // 20)])
+        print(f"a commit each:    {single:9,.0f} records/s, one at a time")
+        print(f"ratio:            {rate / single:9.1f}")
+    start = time.perf_counter()
+    for call, _ in work[:2000]:
+        await ledger.find(call.key)
+    looked = (time.perf_counter() - start) / min(2000, len(work))
+    print(f"find:             {looked * 1e6:9.0f} µs a look-up, one after the other")
+    seconds = await drive(work, producers, lambda call, _: ledger.find(call.key))
+    print(f"find:             {len(work) / seconds:9,.0f} look-ups/s, {producers} at once")
+    await ledger.close()
 
 
-async def one_commit_each(folder: Path, work: list[tuple[Call, Completion]]) -> float:
-    async with SqliteLedger.open(folder / "alone.sqlite") as ledger:
-        start = time.perf_counter()
-        for call, completion in work:
-            await ledger.record(call, completion)
-        return len(work) / (time.perf_counter() - start)
+async def measure_claims(where: str, work: list[Work], producers: int) -> None:
+    """What it takes to reserve a request that nobody has asked, and to let go of it."""
+    ledger = open_ledger(where)
+
+    async def put(call: Call, _: Completion) -> None:
+        await ledger.reserve(call.key)
+        await ledger.release(call.key)
+
+    fresh = [(replace(call, key=call.key[::-1]), completion) for call, completion in work]
+    used = time.process_time()
+    seconds = await drive(fresh, producers, put)
+    used = (time.process_time() - used) / len(work)
+    print(f"reserve, release: {len(work) / seconds:9,.0f} /s, {producers} at once")
+    print(f"CPU:              {used * 1e6:9.0f} µs for both")
+    await ledger.close()
 
 
-async def scan(folder: Path, n: int) -> None:
-    """Fill a ledger behind its back, then read which keys are done."""
-    path = folder / "grouped.sqlite"
+async def one_commit_each(where: str, work: list[Work]) -> float:
+    ledger = open_ledger(where)
+    start = time.perf_counter()
+    for call, completion in work:
+        await ledger.record(call, completion)
+    seconds = time.perf_counter() - start
+    await ledger.close()
+    return len(work) / seconds
+
+
+async def scan(path: Path, n: int) -> None:
+    """Fill an SQLite ledger behind its back, then read which keys are done."""
     database = sqlite3.connect(path, isolation_level=None)
     rows = (
-        (f"{number * 2654435761 % 2**256:064x}", 1, 0.0, 400, 200, "{}", "x" * 2000)
-        for number in itertools.islice(itertools.count(1), n)
+        (stored_key(hashlib.sha256(b"%d" % number).hexdigest()), 1, 0.0, "{}", "x" * 2000)
+        for number in range(n)
     )
     database.execute("BEGIN")
     database.executemany(
-        "INSERT INTO calls(key, agent, created, prompt_tokens, completion_tokens, request,"
-        " completion) VALUES (?, ?, ?, ?, ?, ?, ?)",
-        rows,
+        "INSERT INTO calls(key, agent, created, request, completion) VALUES (?, ?, ?, ?, ?)", rows
     )
     database.execute("COMMIT")
     database.close()
     async with SqliteLedger.open(path) as ledger:
-        start = time.perf_counter()
-        keys = await ledger.known_keys()
-        seconds = time.perf_counter() - start
-        print(f"known_keys:       {seconds:9.3f} s for {len(keys):,} calls")
-        start = time.perf_counter()
-        totals = await ledger.totals()
-        print(f"totals:           {time.perf_counter() - start:9.3f} s for {totals.calls:,} calls")
+        for name, read in (("known_keys:", ledger.known_keys), ("totals:", ledger.totals)):
+            start, used = time.perf_counter(), time.process_time()
+            await read()
+            seconds, used = time.perf_counter() - start, time.process_time() - used
+            print(f"{name:18}{seconds:9.3f} s, of which CPU {used:.3f} s, over {n:,} calls")
 
 
 def main() -> None:
@@ -137,13 +154,19 @@ def main() -> None:
     parser.add_argument("--producers", type=int, default=512)
     parser.add_argument("--scan", type=int, default=200_000, help="calls in the scan; 0 leaves out")
     parser.add_argument("--dir", type=Path, default=None, help="where to write; on a real disk")
+    parser.add_argument("--db", help="an empty PostgreSQL database, in place of SQLite")
     options = parser.parse_args()
+    work = calls(options.records, options.size)
+    if options.db:
+        asyncio.run(measure(options.db, None, work, options.producers))
+        asyncio.run(measure_claims(options.db, work, options.producers))
+        return
     folder = Path(tempfile.mkdtemp(dir=options.dir))
     try:
-        work = calls(options.records, options.size)
-        asyncio.run(grouped(folder, work, options.producers))
+        path = folder / "grouped.sqlite"
+        asyncio.run(measure(str(path), str(folder / "alone.sqlite"), work, options.producers))
         if options.scan:
-            asyncio.run(scan(folder, options.scan))
+            asyncio.run(scan(path, options.scan))
     finally:
         shutil.rmtree(folder)
 
