@@ -114,6 +114,7 @@ def test_the_content_has_every_key_that_the_format_names() -> None:
             "longer_preference",
             "invalid_rate",
             "intervals",
+            "attack_success",
             "self_preference",
             "circular_triads",
             "preference_cycles",
