@@ -10,7 +10,7 @@ import json
 import os
 from collections.abc import Collection, Mapping
 from typing import Any, get_args
-from urllib.parse import unquote, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 
 from peerexam.agents.spec import AgentSpec
 from peerexam.agents.wire import Client
@@ -85,12 +85,20 @@ def without_login(url: str) -> tuple[str, dict[str, str]]:
 
 
 def secrets_of(key: str, url: str) -> tuple[str, ...]:
-    """Every text that must be blotted out of what a server says: the key, and the URL's login."""
-    login = urlsplit(url).netloc.rpartition("@")[0]
+    """Every text that must be blotted out of what a server says, the longest first.
+
+    They are the key, the URL's login, and values of its query that are long enough to be secrets.
+
+    >>> secrets_of("sk-12345678", "http://me:pass@127.0.0.1/v1?token=0123456789&v=2")
+    ('bWU6cGFzcw==', 'sk-12345678', '0123456789', 'me:pass', 'pass')
+    """
+    parts = urlsplit(url)
+    login = parts.netloc.rpartition("@")[0]
     password = unquote(login.partition(":")[2])
     header = without_login(url)[1].get("Authorization", "").removeprefix("Basic ")
-    found = {key, login, password, header}
-    return tuple(sorted((text for text in found if text), key=len, reverse=True))
+    queried = {value for _, value in parse_qsl(parts.query) if len(value) >= _SHORTEST_KEY}
+    found = {key, login, password, header, *queried}
+    return tuple(sorted((text for text in found if text), key=lambda text: (-len(text), text)))
 
 
 def endpoint_of(url: str) -> str:
@@ -147,4 +155,7 @@ def _check_secrets(options: Mapping[str, Json], key: str) -> None:
                 "key's environment variable with api_key_env instead"
             )
     if len(key) >= _SHORTEST_KEY and key in json.dumps(options, ensure_ascii=False, default=str):
-        raise SetupError("the options hold the key itself, and options are written to disk")
+        raise SetupError(
+            "the options hold the key itself, and options are written to disk: take it out of "
+            "them, and name the variable that holds it with api_key_env"
+        )

@@ -7,6 +7,7 @@ import inspect
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
+from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
 import openai
 
@@ -25,7 +26,7 @@ class OpenAIWire:
     """Calls one endpoint's chat completions, or its completions, through the SDK.
 
     Args:
-        url: The endpoint.
+        url: The endpoint; a query is sent with every call.
         headers: Sent with every call.
         key: The key; empty where the server wants none.
         chat: Whether chat completions are called.
@@ -47,15 +48,17 @@ class OpenAIWire:
         timeout: float | None = None,
         blot: Callable[[str], str] = str,
     ) -> None:
-        self._url = url
+        parts = urlsplit(url)
+        self._url = urlunsplit(parts._replace(query="", fragment=""))
         self._who = who
         self._timeout = timeout
         self._blot = blot
         self._client = openai.AsyncOpenAI(
             api_key=key or _NO_KEY,
-            base_url=url,
+            base_url=self._url,
             organization=organization,
             default_headers=dict(headers),
+            default_query=dict(parse_qsl(parts.query, keep_blank_values=True)),
             timeout=timeout if timeout is not None else openai.NOT_GIVEN,
             max_retries=0,  # the Retrying layer does that, once
         )

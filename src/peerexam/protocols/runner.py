@@ -64,8 +64,9 @@ async def run_exam(
         PeerexamError: No examiner set a single question.
     """
     with claimed(Path(out), config) as folder:
-        folder.write_config(dump_config(config))
         async with stage(config, folder, db=db, agents=agents, progress=progress) as scene:
+            # Only now: building the agents refuses a config that holds a key.
+            folder.write_config(dump_config(config))
             return await _hold(config, folder, scene, progress)
 
 

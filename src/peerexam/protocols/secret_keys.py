@@ -11,14 +11,15 @@ from peerexam.protocols.problems import spell
 
 _LOOKS_SECRET = re.compile(
     r"(?<![A-Za-z0-9])"
-    r"(?:sk-[A-Za-z0-9_\-]{8,}|(?:gsk|hf|ghp|xai|pplx|nvapi|r8|key)[_\-][A-Za-z0-9_\-]{16,}"
+    r"(?:sk-[A-Za-z0-9_\-]{8,}|(?:gsk|hf|ghp|xai|pplx|nvapi|r8)[_\-][A-Za-z0-9_\-]{16,}"
+    r"|key[_\-](?=[A-Za-z_\-]*[0-9])[A-Za-z0-9_\-]{16,}"  # words alone are a file's name
     r"|AIza[A-Za-z0-9_\-]{20,}|eyJ[A-Za-z0-9_\-]{20,}\.[A-Za-z0-9_\-]+|Bearer\s+\S{8,})"
 )
 _KEY_NAMES = re.compile(
     r"(?i)(?:^|[_\-])(?:api[_\-]?key|secret|password|authorization|(?:access|auth)[_\-]token)$"
     r"|^token$"
 )
-_KEY_OPTION = re.compile(r"(?i)[?&](?:api_?key|key|secret|token|access_token)=[^&]")
+_KEY_OPTION = re.compile(r"(?i)[?&](?:api[_\-]?key|key|secret|token|access_token)=[^&]")
 _USER_IN_URL = re.compile(r"https?://[^/@\s?#]+@")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -32,6 +33,8 @@ def looks_secret(text: str) -> bool:
     """Whether a text has the shape of a key.
 
     >>> looks_secret("sk-0123456789abcdef"), looks_secret("sketch-of-a-task")
+    (True, False)
+    >>> looks_secret("key-0123456789abcdefgh"), looks_secret("runs/key_in_the_exam_itself")
     (True, False)
     """
     return _LOOKS_SECRET.search(text) is not None
