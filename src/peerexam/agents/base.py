@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 from typing import Literal, Protocol
 
 from peerexam.calls import Completion, Json, Request
@@ -96,22 +97,26 @@ class Provider:
 
 
 class Wrapper:
-    """An agent around an agent: everything is the inner one's until a subclass says otherwise."""
+    """An agent around an agent: everything is the inner one's until a subclass says otherwise.
+
+    What an agent says of itself does not change, and roles ask for it with every call, through a
+    dozen of these.
+    """
 
     def __init__(self, inner: Agent) -> None:
         self.inner = inner
 
-    @property
+    @cached_property
     def name(self) -> str:
         """The inner agent's name."""
         return self.inner.name
 
-    @property
+    @cached_property
     def fingerprint(self) -> Mapping[str, Json]:
         """The inner agent's fingerprint."""
         return self.inner.fingerprint
 
-    @property
+    @cached_property
     def features(self) -> frozenset[Feature]:
         """The inner agent's features."""
         return self.inner.features

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 from peerexam.agents.base import Agent, Wrapper
@@ -48,7 +49,7 @@ class Configured(Wrapper):
         }
         self._sampling: dict[str, Any] = {k: v for k, v in given.items() if v is not None}
 
-    @property
+    @cached_property
     def name(self) -> str:
         """Who it is in the exam."""
         return self.inner.name if self._name is None else self._name
