@@ -15,6 +15,7 @@ from peerexam.errors import SetupError
 from peerexam.examiners.rubric import Rubric
 
 if TYPE_CHECKING:
+    from jinja2 import Template
     from jinja2.sandbox import SandboxedEnvironment
 
 COMPLETION = ".completion"
@@ -68,6 +69,8 @@ class PromptLibrary:
 
     def __init__(self, overrides: Mapping[str, Path] | None = None) -> None:
         self._texts = _shipped()
+        self._templates: dict[str, Template] = {}
+        self._digests: dict[tuple[Any, ...], tuple[str, tuple[Rubric, ...]]] = {}
         for name, path in (overrides or {}).items():
             if name not in self._texts:
                 raise SetupError(
@@ -100,7 +103,7 @@ class PromptLibrary:
         if full not in self._texts:
             raise SetupError(f"there is no prompt '{full}'; prompts are {', '.join(self.names)}")
         try:
-            text = self._environment.get_template(full).render(**fields)
+            text = self._template(full).render(**fields)
             # A text to be continued ends where the template ends, to the very character.
             text = text.strip() if chat else text
         except jinja2.TemplateSyntaxError as error:
@@ -110,11 +113,25 @@ class PromptLibrary:
         digest = self._digest(full, fields)
         return Rendered((Message("user", text),), digest, _STOPS.get(full, ()))
 
+    def _template(self, name: str) -> Template:
+        """Compiled once: the texts do not change under a run."""
+        found = self._templates.get(name)
+        if found is None:
+            found = self._templates[name] = self._environment.get_template(name)
+        return found
+
     def _digest(self, name: str, fields: Mapping[str, Any]) -> str:
-        settings: dict[str, Any] = {k: v for k, v in fields.items() if isinstance(v, bool)}
-        settings |= {k: v.to_json() for k, v in fields.items() if isinstance(v, Rubric)}
-        body = canonical_json([self._texts[name], settings]).encode("utf-8", "surrogatepass")
-        return hashlib.sha256(body).hexdigest()[:_HASH_DIGITS]
+        switches = {k: v for k, v in fields.items() if isinstance(v, bool)}
+        rubrics = {k: v for k, v in fields.items() if isinstance(v, Rubric)}
+        # A rubric is told by the object: it is kept here, so no other gets its number.
+        told = (name, *switches.items(), *((k, id(v)) for k, v in rubrics.items()))
+        known = self._digests.get(told)
+        if known is None:
+            settings: dict[str, Any] = {**switches, **{k: v.to_json() for k, v in rubrics.items()}}
+            body = canonical_json([self._texts[name], settings]).encode("utf-8", "surrogatepass")
+            digest = hashlib.sha256(body).hexdigest()[:_HASH_DIGITS]
+            known = self._digests[told] = (digest, tuple(rubrics.values()))
+        return known[0]
 
     @cached_property
     def _environment(self) -> SandboxedEnvironment:
