@@ -184,19 +184,22 @@ def _share(trials: Sequence[Trial], confidence: float) -> Estimate:
 
 
 def _interval(told: Sequence[Trial], worked: int, confidence: float) -> tuple[float, float]:
-    """Trials of one canary hang together, and styles may be alike on all: the wider of the two."""
+    """The wider of two, since trials of one canary hang together, and may do so on every one.
+
+    Where all or none worked there is no spread to learn that from, and a canary is one trial.
+    """
     names = list(dict.fromkeys(trial.canary for trial in told))
-    successes = np.array(
-        [sum(bool(t.worked) for t in told if t.canary == name) for name in names], dtype=np.float64
-    )
-    trials = np.array([sum(t.canary == name for t in told) for name in names], dtype=np.float64)
-    # There is at least one trial, and so an interval.
-    ends = [
-        interval
-        for interval in (
-            wilson(worked, len(told), confidence),
-            share_interval(successes, trials, confidence),
+    if worked in (0, len(told)):
+        clustered = wilson(len(names) if worked else 0, len(names), confidence)
+    else:
+        clustered = share_interval(
+            np.array([_count(told, name, True) for name in names], dtype=np.float64),
+            np.array([_count(told, name, False) for name in names], dtype=np.float64),
+            confidence,
         )
-        if interval is not None
-    ]
+    ends = [one for one in (wilson(worked, len(told), confidence), clustered) if one is not None]
     return min(low for low, _ in ends), max(high for _, high in ends)
+
+
+def _count(told: Sequence[Trial], canary: str, worked_only: bool) -> int:
+    return sum(trial.canary == canary and (trial.worked or not worked_only) for trial in told)
