@@ -54,7 +54,8 @@ class LayerSettings:
         top_p: Nucleus.
         max_tokens: Upper limit on the reply's tokens.
         seed: For agents that can be seeded.
-        concurrency: Calls at once; None adapts to what the provider bears.
+        concurrency: Calls at once; None adapts to what the provider bears, and is 16 for agents
+            that run in this process.
         max_concurrency: The most at once where it adapts.
         requests_per_minute: None is no limit.
         tokens_per_minute: None is no limit.
@@ -169,6 +170,9 @@ def wrap(
         agent = Landing(agent)
     meters = tuple(meters)
     agent = _gated(agent, meters, breaker, session)
+    if in_process and settings.concurrency is None:
+        # What more would only queue inside the engine, where waiting counts against the deadline.
+        settings = replace(settings, concurrency=min(ADAPT_FROM, settings.max_concurrency))
     agent = Retrying(_limited(agent, settings, run_slots), settings.attempts)
     if settings.deadline is not None:
         agent = Deadline(agent, settings.deadline)
