@@ -142,7 +142,7 @@ async def test_log_probabilities_of_a_reply_are_those_of_scoring_it(
     async with opened(folder) as agent:
         written = await agent.complete(asked(PROMPTS[0], top_logprobs=0))
         assert written.logprobs is not None
-        engine = agent._open()
+        engine = await agent.open()
         prompt = engine.loaded.tokenizer.tokenize(PROMPTS[0], start=True, control=False)
         tokens = await asyncio.to_thread(_greedy_tokens, engine, prompt)
         from peerexam.agents.hf_batching import BatchLimits
@@ -261,7 +261,7 @@ async def test_a_reply_ends_with_the_models_own_end(small_models: Any, base_mode
     async with opened(base_model) as agent:
         whole = await agent.complete(asked(PROMPTS[0], top_logprobs=0))
         assert whole.logprobs is not None
-        third = agent._open().loaded.tokenizer.tokenize(
+        third = (await agent.open()).loaded.tokenizer.tokenize(
             whole.logprobs[2].token, start=False, control=False
         )
     assert len(third) == 1
@@ -362,8 +362,8 @@ async def test_agents_with_the_same_weights_share_one_model(
     one, other = agent_of(base_model), agent_of(base_model, batch_size=2, chat=True)
     apart = agent_of(base_model, dtype="bfloat16")
     before = [await agent.complete(asked(PROMPTS[0])) for agent in (one, other, apart)]
-    assert one._open() is other._open()
-    assert one._open() is not apart._open()
+    assert await one.open() is await other.open()
+    assert await one.open() is not await apart.open()
     await one.close()
     await one.close()
     assert (await other.complete(asked(PROMPTS[0]))).text == before[0].text
@@ -379,7 +379,7 @@ async def test_closing_frees_the_weights(base_model: Path) -> None:
 
     agent = agent_of(base_model)
     await agent.complete(asked("Rome"))
-    weights = weakref.ref(agent._open().loaded.model)
+    weights = weakref.ref((await agent.open()).loaded.model)
     await agent.close()
     assert weights() is None
 
@@ -423,3 +423,33 @@ async def test_bfloat16_answers_and_is_another_agent(base_model: Path) -> None:
         replies = await ask_all(agent, [asked(text, top_logprobs=0) for text in PROMPTS])
     assert all(reply.usage.completion_tokens == 12 for reply in replies)
     assert all(math.isfinite(reply.logprob) for reply in replies)
+
+
+async def test_waiting_for_a_model_to_load_holds_no_thread_that_others_need(
+    small_models: Any, base_model: Path
+) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    pool = ThreadPoolExecutor(1)
+    asyncio.get_running_loop().set_default_executor(pool)
+    async with opened(base_model) as agent:
+        waiting = [asyncio.create_task(agent.open()) for _ in range(8)]
+        await asyncio.sleep(0)
+        assert await asyncio.to_thread(lambda: "free") == "free"
+        assert len({id(await one) for one in waiting}) == 1
+
+
+async def test_a_model_that_could_not_be_loaded_is_tried_again(
+    small_models: Any, base_model: Path
+) -> None:
+    folder: Path = small_models.copy(base_model)
+    agent = agent_of(folder)
+    weights = folder / "model.safetensors"
+    whole = weights.read_bytes()
+    weights.write_bytes(whole[:100])
+    for _ in range(2):
+        with pytest.raises(SetupError, match="cannot be loaded"):
+            await agent.complete(asked("Rome"))
+    weights.write_bytes(whole)
+    assert (await agent.complete(asked("Rome"))).usage.completion_tokens == 12
+    await agent.close()

@@ -80,7 +80,7 @@ async def test_a_batch_of_real_answers_is_what_each_is_alone(agent: HfAgent) -> 
 async def test_the_folder_that_is_saved_of_a_gguf_file_answers_like_it(
     agent: HfAgent, tmp_path: Path
 ) -> None:
-    loaded = agent._open().loaded
+    loaded = (await agent.open()).loaded
     loaded.model.save_pretrained(tmp_path)
     loaded.tokenizer._tokenizer.save_pretrained(tmp_path)
     folder = agent_of(tmp_path)

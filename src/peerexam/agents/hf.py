@@ -11,6 +11,7 @@ import asyncio
 import importlib.util
 import threading
 from collections.abc import Sequence
+from concurrent.futures import Future
 from typing import TYPE_CHECKING
 
 from peerexam.agents.base import Feature, Provider
@@ -95,7 +96,7 @@ class HfAgent(Provider):
         self._settings = _load_settings(source, options)
         chat = source.has_template if options.chat is None else options.chat
         self._has_template = chat and source.has_template
-        self._engine: HfEngine | None = None
+        self._opened: Future[HfEngine] | None = None
         self._opening = threading.Lock()
         fingerprint: dict[str, Json] = {
             "provider": "transformers",
@@ -120,36 +121,51 @@ class HfAgent(Provider):
         """
         if request.sampling.form is not None:
             raise RefusedParameterError("hf/ models cannot be held to a form", "form")
-        engine = await asyncio.to_thread(self._open)
+        engine = await self.open()
         if request.continuation is None:
             return await self._answer(engine, request)
         return await self._score(engine, request)
 
+    async def open(self) -> HfEngine:
+        """The model in memory; the first to ask has it loaded.
+
+        Raises:
+            SetupError: The weights cannot be fetched or loaded, or `max_context` is too large.
+        """
+        with self._opening:
+            if self._opened is None:
+                self._opened = Future()
+                self._opened.set_running_or_notify_cancel()  # whoever leaves does not cancel it
+                # A thread of its own: loading takes minutes, and all who wait for it would else
+                # hold threads that others need, to look up an address for instance.
+                threading.Thread(target=self._load, args=(self._opened,), daemon=True).start()
+            opened = self._opened
+        return await asyncio.wrap_future(opened)
+
     async def close(self) -> None:
         """Let go of the weights; the last agent that has them frees them."""
-        await asyncio.to_thread(self._let_go)
+        with self._opening:
+            opened, self._opened = self._opened, None
+        if opened is not None:
+            await asyncio.to_thread(_give_back, opened)
 
-    def _open(self) -> HfEngine:
+    def _load(self, opened: Future[HfEngine]) -> None:
         from peerexam.agents import hf_engine
 
-        with self._opening:
-            if self._engine is None:
-                engine = hf_engine.acquire(self._source, self._settings)
-                try:
-                    self._check_context(engine)
-                except SetupError:
-                    hf_engine.release(engine)
-                    raise
-                self._engine = engine
-            return self._engine
-
-    def _let_go(self) -> None:
-        from peerexam.agents import hf_engine
-
-        with self._opening:
-            engine, self._engine = self._engine, None
-        if engine is not None:
-            hf_engine.release(engine)
+        try:
+            engine = hf_engine.acquire(self._source, self._settings)
+            try:
+                self._check_context(engine)
+            except SetupError:
+                hf_engine.release(engine)
+                raise
+        except BaseException as error:
+            with self._opening:
+                if self._opened is opened:
+                    self._opened = None  # the next to ask tries again
+            opened.set_exception(error)
+        else:
+            opened.set_result(engine)
 
     async def _answer(self, engine: HfEngine, request: Request) -> Completion:
         writing = await asyncio.to_thread(self._writing, engine, request)
@@ -243,6 +259,13 @@ class HfAgent(Provider):
                 f"agent '{self.name}': max_context is {wanted}, but the model was made for at "
                 f"most {loaded.context} tokens"
             )
+
+
+def _give_back(opened: Future[HfEngine]) -> None:
+    from peerexam.agents import hf_engine
+
+    if opened.exception() is None:
+        hf_engine.release(opened.result())
 
 
 def _load_settings(source: Source, options: HfOptions) -> LoadSettings:

@@ -7,6 +7,7 @@ them packed, so a file takes more memory than it is large, and up to a minute to
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from typing import Any
 
 import torch
 import transformers
+from safetensors import SafetensorError
 from transformers.utils import logging
 
 from peerexam.agents.hf_description import Loaded, described
@@ -22,6 +24,20 @@ from peerexam.agents.hf_hub import fetch_weights
 from peerexam.agents.hf_source import Source
 from peerexam.calls import Json
 from peerexam.errors import SetupError
+
+_DAMAGED = (
+    SafetensorError,
+    OSError,
+    ValueError,
+    ImportError,
+    RuntimeError,
+    KeyError,
+    AttributeError,
+)
+"""What transformers raises over checkpoints that are broken, unknown, or need further packages."""
+
+_loading = threading.Lock()
+"""Transformers changes torch's settings for the whole process while it loads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +91,9 @@ def load(source: Source, settings: LoadSettings) -> Loaded:
     if source.hub is not None:
         folder = fetch_weights(source.hub, with_code=settings.trust_remote_code)
     try:
-        with _quiet():
+        with _loading, _quiet():
             model, tokenizer = _read(Path(str(folder)), source.gguf, settings)
-    except (OSError, ValueError, ImportError, RuntimeError, KeyError, AttributeError) as error:
+    except _DAMAGED as error:
         reason = " ".join(str(error).split())
         raise SetupError(f"hf/{source.name} cannot be loaded: {reason[:500]}") from error
     return described(model, tokenizer)
