@@ -295,5 +295,6 @@ def postgres_url(_postgres_databases: str) -> Iterator[str]:
     name = f"peerexam_test_{os.getpid()}_{time.time_ns()}_{next(_database_numbers)}"
     with psycopg.connect(_postgres_databases, autocommit=True) as connection:
         connection.execute(f"CREATE DATABASE {name}".encode())
-        yield _postgres_databases.rpartition("/")[0] + f"/{name}"
+    yield _postgres_databases.rpartition("/")[0] + f"/{name}"
+    with psycopg.connect(_postgres_databases, autocommit=True) as connection:
         connection.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 import traceback
 from collections.abc import AsyncIterator
+from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 import pytest
@@ -15,6 +18,7 @@ from peerexam.ledger.opening import open_ledger
 
 psycopg = pytest.importorskip("psycopg")
 from peerexam.ledger.postgres import PostgresLedger  # noqa: E402
+from peerexam.ledger.postgres_server import Connection, Server, Session  # noqa: E402
 
 SECRET = "an-0ther%20secret"
 
@@ -53,7 +57,7 @@ def execute(url: str, statement: str) -> list[tuple[object, ...]]:
 
 def test_a_wrong_password_is_told_without_it(postgres_url: str) -> None:
     said = refused(changed(postgres_url, login=f"me:{SECRET}"))
-    assert "postgresql://me@127.0.0.1" in said
+    assert "postgresql://me@" in said
     assert "check user and password" in said
 
 
@@ -145,6 +149,47 @@ async def test_connections_that_are_cut_are_made_again_and_the_claims_go_on(
         assert not done, "the right to ask went with the connection"
         stored = await ledger.record(mine, Completion("late, and kept"))
         assert await waiting == stored
+
+
+def select_one(connection: Connection) -> None:
+    connection.execute("SELECT 1")
+
+
+async def test_a_server_that_restarts_is_waited_for(
+    postgres_url: str, postgres_server: Any
+) -> None:
+    if str(postgres_server.port) not in postgres_url:
+        pytest.skip("the server that PEEREXAM_TEST_POSTGRES names is not ours to stop")
+    call = call_of("one", b"{}", Request((Message("user", "q"),)))
+    session = Session(Server(postgres_url))
+    async with PostgresLedger.open(postgres_url) as ledger:
+        assert await ledger.reserve(call.key) is None
+        await asyncio.to_thread(postgres_server.stop)
+        try:
+            recording = asyncio.ensure_future(ledger.record(call, Completion("kept")))
+            looking = asyncio.ensure_future(ledger.find("other"))
+            with pytest.raises(LedgerFileError, match="is the server up"):
+                await asyncio.to_thread(
+                    session.run, lambda connection: connection.execute("SELECT 1"), 0.3
+                )
+            assert not recording.done()
+        finally:
+            await asyncio.to_thread(postgres_server.start)
+        assert await recording == Completion("kept", call=call.key)
+        assert await looking is None
+    session.close()
+
+
+def test_a_missing_driver_is_told_with_its_extra() -> None:
+    program = (
+        "import sys; sys.modules['psycopg'] = None\n"
+        "from peerexam.ledger.opening import open_ledger\n"
+        "open_ledger('postgresql://me:planted-secret@db/exam')"
+    )
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert "MissingExtraError" in run.stderr
+    assert "pip install 'peerexam[postgres]'" in run.stderr
+    assert "planted-secret" not in run.stderr.replace(program, "")
 
 
 async def test_a_refused_group_reaches_those_who_wait_and_the_ledger_goes_on_after(

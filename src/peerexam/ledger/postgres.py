@@ -151,7 +151,11 @@ class PostgresLedger:
                 Nothing was stored.
             ValueError: The outcome holds NaN or an infinity.
         """
-        standing = await self._writer.submit(entry_of(call, outcome))
+        try:
+            standing = await self._writer.submit(entry_of(call, outcome))
+        except Exception:  # not a cancellation: that leaves the record on its way
+            self._desk.release(call.key)
+            raise
         if isinstance(standing, Failure) or standing.call == call.key:
             return standing
         return with_call(standing, call.key)

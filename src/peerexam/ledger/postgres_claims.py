@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from peerexam.ledger.postgres_schema import LOCKS
+from peerexam.ledger.postgres_schema import LOCKS, RIVALS
 from peerexam.ledger.postgres_server import Connection
 
 # Rows are locked in the order of their keys everywhere, so that no two processes lock crosswise.
@@ -18,11 +18,18 @@ _CLAIM = (
 )
 _RELEASE = "DELETE FROM peerexam.claims WHERE owner = %s AND key = ANY(%s::text[])"
 _RELEASE_ALL = "DELETE FROM peerexam.claims WHERE owner = %s"
+_LOCKS = (
+    "SELECT pid, objid::bigint::integer AS number FROM pg_locks WHERE locktype = 'advisory'"
+    " AND objsubid = 2 AND classid::bigint = %s AND granted"
+    " AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+)
 _DROP_DEAD = (
-    "DELETE FROM peerexam.claims WHERE owner NOT IN"
-    " (SELECT objid::bigint::integer FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 2"
-    " AND classid::bigint = %s AND database ="
-    " (SELECT oid FROM pg_database WHERE datname = current_database()))"
+    f"DELETE FROM peerexam.claims WHERE owner NOT IN (SELECT number FROM ({_LOCKS}) AS living)"
+)
+_OWNERS = "SELECT DISTINCT owner FROM peerexam.claims WHERE owner <> %s AND key = ANY(%s::text[])"
+_SEEKERS = (
+    f"SELECT living.number FROM ({_LOCKS}) AS sought JOIN ({_LOCKS}) AS living USING (pid)"
+    " WHERE sought.number = %s AND living.number <> %s"
 )
 
 
@@ -57,3 +64,23 @@ def release_all(connection: Connection, owner: int) -> None:
 def drop_dead(connection: Connection) -> None:
     """Remove the claims of every process that is no more."""
     connection.execute(_DROP_DEAD, (LOCKS,))
+
+
+def owners_of(connection: Connection, me: int, keys: Collection[str]) -> set[int]:
+    """Who else holds claims on any of these keys."""
+    return {owner for (owner,) in connection.execute(_OWNERS, (me, list(keys)))}
+
+
+def seek(connection: Connection, owner: int) -> None:
+    """Let an owner know, as long as this connection lives, that its claims are waited for."""
+    connection.execute("SELECT pg_try_advisory_lock_shared(%s, %s)", (RIVALS, owner))
+
+
+def stop_seeking(connection: Connection, owner: int) -> None:
+    """Take back a `seek`."""
+    connection.execute("SELECT pg_advisory_unlock_shared(%s, %s)", (RIVALS, owner))
+
+
+def seekers(connection: Connection, me: int) -> set[int]:
+    """The owners that wait for this one's claims."""
+    return {owner for (owner,) in connection.execute(_SEEKERS, (RIVALS, LOCKS, me, me))}

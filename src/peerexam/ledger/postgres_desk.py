@@ -14,17 +14,19 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 
 from peerexam.calls import Completion
 from peerexam.errors import LedgerFileError
 from peerexam.ledger import postgres_claims as claims
 from peerexam.ledger.base import Outcome
 from peerexam.ledger.entries import completion_of, failure_of
+from peerexam.ledger.postgres_rivals import GRACE, Rivals
 from peerexam.ledger.postgres_server import Connection, Server, Session
 
 _BATCH = 512
 _POLL = 0.05  # seconds between looks at what others have claimed
-_BURY = 0.5  # seconds between looks for processes that died, while their claims are waited for
+_LOOK_ROUND = 0.5  # seconds between looks for who died, and for who waits for our claims
 
 _FIND = """
 SELECT key, completion, NULL AS failure FROM peerexam.calls WHERE key = ANY(%s::text[])
@@ -41,12 +43,16 @@ class Reservation:
         key: The request key.
         future: Of the loop that asked.
         claiming: Whether the right to ask is wanted, where nothing stands.
-        granted: The right was given. Only the desk's thread reads and writes it.
+        since: When the desk took it in, by the monotonic clock.
+        left_to: The rival that was given time to come first; 0 is nobody.
+        granted: The right was given. Only the desk's thread reads and writes these three.
     """
 
     key: str
     future: asyncio.Future[Outcome | None]
     claiming: bool
+    since: float = 0.0
+    left_to: int = 0
     granted: bool = False
 
 
@@ -63,12 +69,15 @@ class Desk:
     def __init__(self, server: Server) -> None:
         self.owner = 0
         self._server = server
+        self._rivals = Rivals()
+        self._sought: set[int] = set()
         self._session = Session(server, self._greet)
         self._session.run(claims.drop_dead)
         self._waiting: dict[str, list[Reservation]] = {}
         self._fresh: list[Reservation] = []
         self._given_up: set[str] = set()
-        self._next_burial = 0.0
+        self._next_look = 0.0  # for the dead
+        self._next_count = 0.0  # of those who wait for us
         self._incoming: queue.SimpleQueue[Work | None] = queue.SimpleQueue()
         self._closing = threading.Lock()
         self._closed = False
@@ -116,6 +125,7 @@ class Desk:
         if self.owner:
             claims.hand_over(connection, self.owner, owner)
         self.owner = owner
+        self._sought.clear()  # those locks went with the old connection
 
     def _run(self) -> None:
         open_ = True
@@ -162,6 +172,7 @@ class Desk:
             self._session.run(lambda connection: claims.release(connection, self.owner, keys))
             self._given_up.clear()
         for reservation in self._fresh:
+            reservation.since = time.monotonic()
             self._waiting.setdefault(reservation.key, []).append(reservation)
         self._fresh.clear()
         if self._waiting:
@@ -175,6 +186,7 @@ class Desk:
             if not isinstance(standing.get(key), Completion)
             and any(reservation.claiming for reservation in waiting)
         }
+        wanted -= self._left_to_rivals(wanted)
         claimed = self._claim(wanted) if wanted else set()
         # What another recorded between the look-up and the claim is seen only now.
         standing |= self._look_up(claimed) if claimed else {}
@@ -199,16 +211,51 @@ class Desk:
 
         return self._session.run(read)
 
+    def _left_to_rivals(self, keys: Collection[str]) -> set[str]:
+        """Those of the keys that a rival is to claim first, and has had no time to."""
+        now = time.monotonic()
+        if keys and now >= self._next_count:
+            self._next_count = now + _LOOK_ROUND
+            seekers = self._session.run(lambda connection: claims.seekers(connection, self.owner))
+            self._rivals.met(seekers, now)
+            self._rivals.forget(now)
+            self._seek_rivals()
+        left: set[str] = set()
+        for key in keys:
+            whose = self._rivals.whose(key, self.owner)
+            for reservation in self._waiting[key]:
+                if whose != self.owner and now < reservation.since + GRACE:
+                    reservation.left_to = whose
+                    left.add(key)
+        return left
+
     def _claim(self, keys: Collection[str]) -> set[str]:
         claimed = self._session.run(lambda connection: claims.claim(connection, self.owner, keys))
+        for key in claimed:
+            for reservation in self._waiting[key]:
+                self._rivals.missed(reservation.left_to)
         left = set(keys) - claimed
-        if left and time.monotonic() >= self._next_burial:
-            self._next_burial = time.monotonic() + _BURY
+        if left and time.monotonic() >= self._next_look:
+            self._next_look = time.monotonic() + _LOOK_ROUND
             self._session.run(claims.drop_dead)
-            claimed |= self._session.run(
-                lambda connection: claims.claim(connection, self.owner, left)
+            freed = self._session.run(lambda connection: claims.claim(connection, self.owner, left))
+            claimed |= freed
+            held = self._session.run(
+                lambda connection: claims.owners_of(connection, self.owner, left - freed)
             )
+            self._rivals.met(held, time.monotonic())
+            self._seek_rivals()
         return claimed
+
+    def _seek_rivals(self) -> None:
+        """Let those know who are rivals now, and no longer those who were."""
+        rivals = self._rivals.owners
+        for owner in rivals - self._sought:
+            self._session.run(partial(claims.seek, owner=owner))
+            self._sought.add(owner)
+        for owner in self._sought - rivals:
+            self._session.run(partial(claims.stop_seeking, owner=owner))
+            self._sought.discard(owner)
 
     def _settle(self, standing: Mapping[str, Outcome], claimed: Collection[str]) -> None:
         """Answer all who can be: a key's right goes to the first, and the others wait on."""
@@ -222,6 +269,8 @@ class Desk:
                         left.append(reservation)
                         continue
                     reservation.granted, free = True, False
+                elif reservation.left_to:
+                    self._rivals.met([reservation.left_to], time.monotonic())
                 answers.append((reservation, outcome))
             if left:
                 self._waiting[key] = left

@@ -13,7 +13,10 @@ SCHEMA = 1
 """In the table `peerexam.ledger`. It rises with every change that an older peerexam cannot read."""
 
 LOCKS = 0x50455845
-"""`PEXE`: the first half of every advisory lock of peerexam."""
+"""`PEXE`: the first half of the advisory locks by which owners of claims live."""
+
+RIVALS = LOCKS + 1
+"""The first half of those by which an owner is told that its claims are waited for."""
 
 # Tallies are only added to: a row for each agent and commit, so that two processes never wait for
 # each other's totals. A claim is the right to ask; its owner lives while it holds its lock.
