@@ -57,8 +57,8 @@ def create(spec: AgentSpec) -> HfAgent:
         SetupError: An option is wrong, or there are no such weights that may be loaded.
     """
     options = read_options(spec)
-    wanted = ["torch", "transformers", *(["gguf"] if spec.model.endswith(".gguf") else [])]
-    for package in wanted:
+    of_gguf = ("gguf", "accelerate") if spec.model.endswith(".gguf") else ()
+    for package in ("torch", "transformers", *of_gguf):
         if importlib.util.find_spec(package) is None:
             raise MissingExtraError(
                 f"provider 'hf' needs the package {package}: pip install 'peerexam[hf]'"
