@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import replace
 
 from peerexam.agents.base import Agent, Wrapper
 from peerexam.agents.landing import Flight, board
-from peerexam.calls import Call, Completion, Request, call_of, encoded
+from peerexam.calls import Call, Completion, Request, call_of, encoded, with_call
 from peerexam.errors import CallError
 from peerexam.ledger.base import Failure, Ledger
 
@@ -60,8 +59,8 @@ class Ledgered(Wrapper):
         call = call_of(self._name, self._fingerprint, request)
         if self._failed and (failed := self._failed.get(call.key)) is not None:
             raise _afresh(failed)
-        stored = await self._ledger.find(call.key)
-        if isinstance(stored, Completion):
+        stored = await self._ledger.completion(call.key)
+        if stored is not None:
             return self._replayed(stored)
         flight = self._flights.get(call.key)
         if flight is None:
@@ -97,9 +96,10 @@ class Ledgered(Wrapper):
         return stored
 
     async def _fly(self, call: Call, request: Request) -> Completion:
-        stored = await self._ledger.reserve(call.key)
-        if isinstance(stored, Completion):
-            return self._replayed(stored)
+        if self._ledger.claims:
+            stored = await self._ledger.reserve(call.key)
+            if isinstance(stored, Completion):
+                return self._replayed(stored)  # another process has answered in between
         try:
             completion = await self.inner.complete(request)
         except CallError as error:
@@ -109,10 +109,11 @@ class Ledgered(Wrapper):
             self._failed[call.key] = _afresh(error)
             raise
         except BaseException:
-            await self._ledger.release(call.key)
+            if self._ledger.claims:
+                await self._ledger.release(call.key)
             raise
         standing = await self._ledger.record(call, completion)
-        return standing if isinstance(standing, Completion) else replace(completion, call=call.key)
+        return standing if isinstance(standing, Completion) else with_call(completion, call.key)
 
 
 def _afresh(error: CallError) -> CallError:

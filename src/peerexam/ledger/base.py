@@ -64,6 +64,13 @@ def sum_totals(*parts: Totals) -> Totals:
 class Ledger(Protocol):
     """The durable record of calls."""
 
+    @property
+    def claims(self) -> bool:
+        """Whether `reserve` keeps other processes from asking; where not, it need not be called."""
+
+    async def completion(self, key: str) -> Completion | None:
+        """What was answered under a request key, its `call` set; failures count as nothing."""
+
     async def find(self, key: str) -> Completion | Failure | None:
         """What is stored under a request key, its `call` set; None where there is nothing."""
 

@@ -14,9 +14,9 @@ from typing import TypeVar
 
 import psycopg
 
-from peerexam.calls import Call, Json, Request, request_from_json
+from peerexam.calls import Call, Completion, Json, Request, request_from_json, with_call
 from peerexam.ledger.base import Failure, Outcome, Totals, sum_totals
-from peerexam.ledger.entries import StoredCall, entry_of, stored_call, with_call
+from peerexam.ledger.entries import StoredCall, entry_of, stored_call
 from peerexam.ledger.postgres_desk import Desk
 from peerexam.ledger.postgres_schema import prepare
 from peerexam.ledger.postgres_server import Connection, Server, Session
@@ -112,6 +112,20 @@ class PostgresLedger:
 
     def __repr__(self) -> str:
         return f"PostgresLedger({self._server.label})"
+
+    @property
+    def claims(self) -> bool:
+        """Yes."""
+        return True
+
+    async def completion(self, key: str) -> Completion | None:
+        """What was answered under a request key, its `call` set; None where nothing was.
+
+        Raises:
+            LedgerFileError: As `find`.
+        """
+        found = await self.find(key)
+        return found if isinstance(found, Completion) else None
 
     async def find(self, key: str) -> Outcome | None:
         """What is stored under a request key, its `call` set; None where there is nothing.
