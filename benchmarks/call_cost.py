@@ -79,6 +79,7 @@ async def plain_aiohttp(url: str, calls: int, concurrency: int) -> None:
 
 async def _ours(model: str, calls: int, concurrency: int, options: dict[str, Any]) -> None:
     from peerexam.agents.budget import BudgetLimits, BudgetMeter
+    from peerexam.agents.garbage import rare_collections
     from peerexam.agents.gate import Gate
     from peerexam.agents.spec import AgentSpec
     from peerexam.agents.stack import LayerSettings, assemble
@@ -101,7 +102,8 @@ async def _ours(model: str, calls: int, concurrency: int, options: dict[str, Any
                 request = Request((Message("user", text),), sampling)
                 return (await agent.complete(request)).text
 
-            await drive(ask, calls, concurrency)
+            with rare_collections():  # as every run has it
+                await drive(ask, calls, concurrency)
             await agent.close()
 
 

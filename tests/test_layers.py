@@ -15,7 +15,8 @@ BELOW: dict[str, set[str]] = {"errors": set()}
 """Part to the parts that it may import."""
 BELOW["calls"] = {"errors"}
 BELOW["records"] = {"calls", "errors"}
-BELOW["runfolder"] = {"records", *BELOW["records"]}
+BELOW["fast_json"] = set()
+BELOW["runfolder"] = {"records", "fast_json", *BELOW["records"]}
 BELOW["ledger"] = {"runfolder", *BELOW["runfolder"]}
 BELOW["agents"] = {"ledger", *BELOW["ledger"]}
 BELOW["testing"] = {"agents", *BELOW["agents"]}

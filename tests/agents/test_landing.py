@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from peerexam.agents.function import FunctionAgent
-from peerexam.agents.landing import Flight, Landing, board
+from peerexam.agents.landing import Flight, Landing
 from peerexam.agents.stack import LayerSettings, wrap
 from peerexam.calls import Completion, Message, Request, request_key
 from peerexam.errors import OverloadedError, PermanentError, RateLimitedError
@@ -59,17 +59,11 @@ async def test_what_still_waits_for_its_place_is_not_sent() -> None:
 
 async def test_the_grace_ends_and_the_call_with_it() -> None:
     agent = Landing(slow(30, []))
-    flight: Flight
-
-    async def fly() -> Completion:
-        board(flight)
-        return await agent.complete(REQUEST)
-
-    flight = Flight(asyncio.create_task(fly()))
+    flight = Flight(agent.complete(REQUEST))
     await asyncio.sleep(0.05)
     started = asyncio.get_running_loop().time()
     await flight.land(grace=0.1)
-    assert flight.task.cancelled()
+    assert flight.was_cancelled
     assert asyncio.get_running_loop().time() - started < 10
 
 

@@ -13,8 +13,9 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 
 from peerexam.agents.base import Agent, Wrapper
+from peerexam.agents.timer import Timer
 from peerexam.calls import Completion, Request
-from peerexam.errors import CallTimeoutError, DeadlineExceededError
+from peerexam.errors import CallError, CallTimeoutError, DeadlineExceededError
 
 
 @dataclass(slots=True)
@@ -51,25 +52,24 @@ class Timed(Wrapper):
         limit, is_last = self._limit(account)
         if limit is None:
             return await self.inner.complete(request)
-        loop = asyncio.get_running_loop()
-        started = loop.time()
-        timer = asyncio.timeout(limit)
+        timer = Timer(limit)
         try:
-            async with timer:
-                return await self.inner.complete(request)
-        except TimeoutError as error:
-            if not timer.expired():
+            return await self.inner.complete(request)
+        except asyncio.CancelledError as error:
+            if not timer.has_cancelled():
                 raise
-            if is_last and account is not None:
-                raise DeadlineExceededError(
-                    f"{self.name} gave no answer within its deadline of {account.seconds:g} seconds"
-                ) from error
-            raise CallTimeoutError(
-                f"{self.name} gave no reply within {self._seconds:g} seconds"
-            ) from error
+            raise self._too_late(account if is_last else None) from error
         finally:
+            took = timer.stop()
             if account is not None:
-                account.left -= loop.time() - started
+                account.left -= took
+
+    def _too_late(self, account: Account | None) -> CallError:
+        if account is not None:
+            return DeadlineExceededError(
+                f"{self.name} gave no answer within its deadline of {account.seconds:g} seconds"
+            )
+        return CallTimeoutError(f"{self.name} gave no reply within {self._seconds:g} seconds")
 
     def _limit(self, account: Account | None) -> tuple[float | None, bool]:
         """Seconds for this attempt, and whether they are the call's last."""

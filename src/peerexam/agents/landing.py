@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Coroutine
 from contextvars import ContextVar
 from dataclasses import dataclass
+from typing import Any
 
 from peerexam.agents.base import Wrapper
 from peerexam.calls import Completion, Request
@@ -15,20 +17,72 @@ GRACE = 10.0
 
 
 @dataclass(slots=True, eq=False)
-class Flight:
-    """A call on its way to the ledger, which may have several who wait for it.
+class Passage:
+    """How far a flight's call has come; known to the task, which it does not know itself.
+
+    Were it to know the task, each call would end as a ring of objects for the garbage collector to
+    find, and that cost more than all the layers.
 
     Attributes:
-        task: Asks the agent and stores what comes back.
-        waiters: How many wait for it.
         sent: Whether the provider is being asked now.
         called_off: Nobody waits any more: what is not sent yet shall not be.
     """
 
-    task: asyncio.Task[Completion]
-    waiters: int = 0
     sent: bool = False
     called_off: bool = False
+
+
+_passage: ContextVar[Passage | None] = ContextVar("passage of this task's flight", default=None)
+
+
+class Flight:
+    """A call on its way to the ledger, which may have several who wait for it.
+
+    It runs in a task of its own, since it must outlive the first who asked while others wait.
+
+    Args:
+        work: Asks the agent and stores what comes back.
+    """
+
+    __slots__ = ("_passage", "_task", "_waiting")
+
+    def __init__(self, work: Coroutine[Any, Any, Completion]) -> None:
+        self._waiting: list[asyncio.Future[Completion]] = []
+        self._passage = Passage()
+        token = _passage.set(self._passage)
+        try:
+            # Owned: the last who waits for the flight lands it.
+            self._task = asyncio.get_running_loop().create_task(self._run(work))
+        finally:
+            _passage.reset(token)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has come to its end."""
+        return self._task.done()
+
+    @property
+    def was_cancelled(self) -> bool:
+        """Whether it was ended before anything came of it."""
+        return self._task.cancelled()
+
+    @property
+    def is_waited_for(self) -> bool:
+        """Whether anyone waits for it."""
+        return bool(self._waiting)
+
+    async def wait(self) -> Completion:
+        """Wait for what comes of it. Who stops waiting does not disturb it.
+
+        Raises:
+            Exception: What the work raised.
+        """
+        place: asyncio.Future[Completion] = asyncio.get_running_loop().create_future()
+        self._waiting.append(place)
+        try:
+            return await place
+        finally:
+            self._waiting.remove(place)
 
     async def land(self, grace: float = GRACE) -> None:
         """End it: at once where nothing is sent, else when the answer is stored or grace is over.
@@ -36,23 +90,35 @@ class Flight:
         What the provider has already been asked will be billed all the same, so the answer is
         given a little time, and goes on its usual way into the ledger.
         """
-        self.called_off = True
+        self._passage.called_off = True
         try:
-            if self.sent:
-                await asyncio.wait((self.task,), timeout=grace)
+            if self._passage.sent:
+                await asyncio.wait((self._task,), timeout=grace)
         finally:
-            self.task.cancel()  # does nothing to a task that has ended
-        await asyncio.wait((self.task,))
-        if not self.task.cancelled():
-            self.task.exception()  # seen, so that asyncio does not report it as lost
+            self._task.cancel()  # does nothing to a task that has ended
+        await asyncio.wait((self._task,))
 
+    async def _run(self, work: Coroutine[Any, Any, Completion]) -> None:
+        """Tell those who wait from here, and not by the task's end: that is one turn less."""
+        try:
+            completion = await work
+        except asyncio.CancelledError:
+            self._tell(lambda place: place.cancel())
+            raise
+        except Exception as error:
+            failure = error
+            self._tell(lambda place: place.set_exception(failure))
+        except BaseException as error:  # KeyboardInterrupt, SystemExit: the loop's business too
+            fatal = error
+            self._tell(lambda place: place.set_exception(fatal))
+            raise
+        else:
+            self._tell(lambda place: place.set_result(completion))
 
-_current: ContextVar[Flight | None] = ContextVar("flight that this task is", default=None)
-
-
-def board(flight: Flight) -> None:
-    """Say that the running task is this flight's."""
-    _current.set(flight)
+    def _tell(self, how: Callable[[asyncio.Future[Completion]], object]) -> None:
+        for place in self._waiting:
+            if not place.done():  # who waited was cancelled
+                how(place)
 
 
 class Landing(Wrapper):
@@ -68,17 +134,17 @@ class Landing(Wrapper):
         Raises:
             asyncio.CancelledError: The work was called off before, or this attempt failed after.
         """
-        flight = _current.get()
-        if flight is None:
+        passage = _passage.get()
+        if passage is None:
             return await self.inner.complete(request)
-        if flight.called_off:
+        if passage.called_off:
             raise asyncio.CancelledError
-        flight.sent = True
+        passage.sent = True
         try:
             return await self.inner.complete(request)
         except CallError:
-            if flight.called_off:
+            if passage.called_off:
                 raise asyncio.CancelledError from None  # nobody is left to try again for
             raise
         finally:
-            flight.sent = False
+            passage.sent = False

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 
 from peerexam.agents.base import Agent, Wrapper
-from peerexam.agents.landing import Flight, board
+from peerexam.agents.landing import Flight
 from peerexam.calls import Call, Completion, Request, call_of, encoded, with_call
 from peerexam.errors import CallError
 from peerexam.ledger.base import Failure, Ledger
@@ -63,32 +62,16 @@ class Ledgered(Wrapper):
         if stored is not None:
             return self._replayed(stored)
         flight = self._flights.get(call.key)
-        if flight is None:
-            flight = self._flights[call.key] = self._take_off(call, request)
-        flight.waiters += 1
+        if flight is None or flight.is_over:
+            flight = self._flights[call.key] = Flight(self._fly(call, request))
         try:
-            return await asyncio.shield(flight.task)
+            return await flight.wait()
         finally:
-            flight.waiters -= 1
-            if not flight.waiters:
+            if not flight.is_waited_for:
                 if self._flights.get(call.key) is flight:
                     del self._flights[call.key]
-                if not flight.task.done():
+                if not flight.is_over:
                     await flight.land()
-
-    def _take_off(self, call: Call, request: Request) -> Flight:
-        """Start a task, because the call must outlive the first who asked while others wait.
-
-        It is owned: every waiter awaits it, and the last to leave ends it.
-        """
-        flight: Flight
-
-        async def fly() -> Completion:
-            board(flight)
-            return await self._fly(call, request)
-
-        flight = Flight(asyncio.get_running_loop().create_task(fly()))
-        return flight
 
     def _replayed(self, stored: Completion) -> Completion:
         if self._on_replay is not None:

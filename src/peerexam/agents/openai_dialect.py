@@ -184,4 +184,6 @@ def _merged(turns: list[tuple[Any, str]]) -> list[tuple[Any, str]]:
 
 def _sendable(text: str) -> str:
     """Lone surrogates, which models do write, have no UTF-8: they become replacement characters."""
+    if text.isascii():
+        return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

@@ -31,14 +31,15 @@ def estimate(request: Request) -> Usage:
 
 def actual(request: Request, completion: Completion) -> Usage:
     """Tokens of a call that was made: the provider's count, our estimate where it has none."""
-    expected = estimate(request)
-    usage = completion.usage
-    prompt, reply = usage.prompt_tokens, usage.completion_tokens
+    prompt, reply = completion.usage.prompt_tokens, completion.usage.completion_tokens
+    if prompt is None:
+        prompt = estimate(request).prompt_tokens
     if reply is None:
         reply = 0 if request.continuation is not None else tokens_of(completion.text)
-    return Usage(expected.prompt_tokens if prompt is None else prompt, reply)
+    return Usage(prompt, reply)
 
 
 def tokens_of(text: str) -> int:
     """Tokens of a text, estimated by its bytes and rounded up."""
-    return -(-len(text.encode("utf-8", "surrogatepass")) // BYTES_PER_TOKEN)
+    size = len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+    return -(-size // BYTES_PER_TOKEN)

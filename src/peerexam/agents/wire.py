@@ -7,12 +7,12 @@ which is slower by an order of magnitude and is the reference that the lean one 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 from peerexam.errors import OverloadedError
+from peerexam.fast_json import decode
 
 Client = Literal["lean", "sdk"]
 """The option `client` of providers that have both."""
@@ -39,7 +39,7 @@ class WireReply:
     def json(self) -> Any:
         """The body as JSON, None where it is none."""
         try:
-            return json.loads(self.body)
+            return decode(self.body)
         except (ValueError, RecursionError):
             return None
 

@@ -7,7 +7,6 @@ neither. What a call costs here does not grow with the number of calls in flight
 from __future__ import annotations
 
 import asyncio
-import json
 import time
 import urllib.request
 from collections.abc import Callable, Mapping
@@ -15,13 +14,14 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import aiohttp
+from yarl import URL
 
 from peerexam.agents.wire import WireReply
 from peerexam.errors import CallTimeoutError, ConnectionFailedError, PermanentError
+from peerexam.fast_json import encode
 
 _CONNECT_SECONDS = 30.0
 _MOST_REDIRECTS = 3
-_ENCODE = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 
 
 class AiohttpWire:
@@ -52,6 +52,7 @@ class AiohttpWire:
         self._timeout = timeout
         self._blot = blot
         self._proxy = _proxy_for(url)
+        self._target = URL(url)  # read once
         self._session: aiohttp.ClientSession | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -99,7 +100,7 @@ class AiohttpWire:
     async def _exchange(
         self, session: aiohttp.ClientSession, data: bytes
     ) -> tuple[int, Mapping[str, str], bytes]:
-        sending = session.post(self._url, data=data, max_redirects=_MOST_REDIRECTS)
+        sending = session.post(self._target, data=data, max_redirects=_MOST_REDIRECTS)
         async with sending as response:
             return response.status, response.headers, await response.read()
 
@@ -125,8 +126,8 @@ class AiohttpWire:
 
 def _encoded(body: Mapping[str, Any]) -> bytes:
     try:
-        return _ENCODE(body).encode("utf-8")
-    except ValueError as error:
+        return encode(body)
+    except (TypeError, ValueError) as error:
         raise PermanentError(f"the request cannot be sent as JSON: {error}") from None
 
 

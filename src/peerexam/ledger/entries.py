@@ -6,8 +6,6 @@ import json
 import time
 from dataclasses import dataclass
 
-import pydantic_core
-
 from peerexam.calls import (
     Call,
     Completion,
@@ -16,6 +14,7 @@ from peerexam.calls import (
     completion_to_json,
     encoded,
 )
+from peerexam.fast_json import decode, encode
 from peerexam.ledger.base import Failure, Outcome
 
 _LARGEST = 2**53  # more tokens than anyone was ever billed, and their sums fit into 64 bits
@@ -75,7 +74,7 @@ def entry_of(call: Call, outcome: Outcome) -> Entry:
     """
     if isinstance(outcome, Failure):
         return Entry(call, time.time(), outcome, encoded([outcome.kind, outcome.message]))
-    return Entry(call, time.time(), outcome, _quickly_encoded(completion_to_json(outcome)))
+    return Entry(call, time.time(), outcome, encode(completion_to_json(outcome), encoded))
 
 
 def stored_call(
@@ -95,26 +94,12 @@ def stored_call(
 
 def completion_of(key: str, body: bytes) -> Completion:
     """Decode a stored completion."""
-    try:
-        decoded = pydantic_core.from_json(body)
-    except ValueError:  # it knows no lone surrogates
-        decoded = json.loads(body)
-    return completion_from_json(decoded, key)
+    return completion_from_json(decode(body), key)
 
 
 def failure_of(body: bytes) -> Failure:
     """Decode a stored failure."""
     return Failure(*json.loads(body))
-
-
-def _quickly_encoded(body: dict[str, Json]) -> bytes:
-    """JSON that says the same as `encoded`, which has the last word on what can be stored."""
-    try:
-        text = pydantic_core.to_json(body)
-    except ValueError:  # it knows no lone surrogates
-        return encoded(body)
-    # It would let these pass. Where the words are only part of a text, nothing but time is lost.
-    return encoded(body) if b"NaN" in text or b"Infinity" in text else text
 
 
 def _count(tokens: int | None) -> int | None:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from peerexam.agents.base import Agent
+from peerexam.agents.garbage import rare_collections
 from peerexam.errors import BudgetReachedError, ConfigError, PeerexamError
 from peerexam.protocols.claiming import claimed
 from peerexam.protocols.config import ExamConfig
@@ -63,7 +64,7 @@ async def run_exam(
         SetupError: Something is wrong that no model need be asked to know.
         PeerexamError: No examiner set a single question.
     """
-    with claimed(Path(out), config) as folder:
+    with claimed(Path(out), config) as folder, rare_collections():
         async with stage(config, folder, db=db, agents=agents, progress=progress) as scene:
             # Only now: building the agents refuses a config that holds a key.
             folder.write_config(dump_config(config))
