@@ -51,7 +51,7 @@ def test_what_is_json_and_what_is_not_is_what_the_standard_library_says(text: by
     "value", [float("nan"), [float("inf")], {"a": -float("inf")}, "lone \ud83d"]
 )
 def test_what_json_cannot_say_is_refused(value: Any) -> None:
-    with pytest.raises(ValueError, match="JSON|surrogates"):
+    with pytest.raises(ValueError, match=r"JSON|surrogates"):
         encode(value)
 
 
