@@ -37,9 +37,9 @@ from peerexam.agents.hosted import (
     without_login,
 )
 from peerexam.agents.openai_dialect import refused_parameter
-from peerexam.agents.openai_errors import Rejection, blotter, read_rejection
+from peerexam.agents.openai_errors import Rejection, blotter, rejection_in
 from peerexam.agents.spec import AgentSpec
-from peerexam.agents.wire import Wire, WireReply, unreadable
+from peerexam.agents.wire import Wire
 from peerexam.calls import Completion, Json, Request
 from peerexam.errors import (
     CallError,
@@ -124,7 +124,7 @@ class AnthropicAgent(Provider):
             sent = self._dialect.body(request)
             reply = await self._wire.post({**self._extra, **sent} if self._extra else sent)
             body = reply.json()
-            rejection = self._rejection(reply, body)
+            rejection = rejection_in(reply, body, self._model, self._blot)
             if rejection is None:
                 return self._completion(body, reply.latency, request)
             if is_filtered(rejection):
@@ -142,17 +142,6 @@ class AnthropicAgent(Provider):
         if not was_cut or found.state not in ("ok", "truncated"):
             return found
         return replace(found, text=text, state="ok" if text.strip() else "empty")
-
-    def _rejection(self, reply: WireReply, body: Any) -> Rejection | None:
-        """What the server said instead of answering, None where it answered."""
-        if reply.status >= 300:
-            said = reply.text if body is None else body
-            return read_rejection(reply.status, reply.headers, said, self._blot)
-        if body is None:
-            raise unreadable(reply, self._model, self._blot(reply.text))
-        if isinstance(body, dict) and body.get("error"):
-            return read_rejection(200, reply.headers, body, self._blot)
-        return None
 
     def _check_request(self, request: Request) -> None:
         sampling = request.sampling
@@ -213,7 +202,7 @@ def _lean(spec: AgentSpec, key: str, base_url: str, blot: Any) -> Wire:
 
 def _sdk(spec: AgentSpec, key: str, base_url: str, blot: Any) -> Wire:
     try:
-        from peerexam.agents.wire_anthropic import AnthropicWire
+        from peerexam.agents.wire_anthropic import connect
     except ModuleNotFoundError:
         raise MissingExtraError(
             f"agent '{spec.name}': client sdk needs the package anthropic: pip install "
@@ -222,7 +211,7 @@ def _sdk(spec: AgentSpec, key: str, base_url: str, blot: Any) -> Wire:
     url, login = without_login(base_url)
     if login and key:
         login["x-api-key"] = key  # the SDK's own place for the key is taken by the login
-    return AnthropicWire(
+    return connect(
         url,
         {**_headers(spec), **login},
         key=key,

@@ -28,10 +28,10 @@ from peerexam.agents.hosted import (
     without_login,
 )
 from peerexam.agents.openai_dialect import Dialect, refused_parameter
-from peerexam.agents.openai_errors import Rejection, blotter, error_of, read_rejection
+from peerexam.agents.openai_errors import Rejection, blotter, error_of, rejection_in
 from peerexam.agents.openai_reply import read_reply
 from peerexam.agents.spec import AgentSpec
-from peerexam.agents.wire import Wire, WireReply, unreadable
+from peerexam.agents.wire import Wire
 from peerexam.calls import Completion, Json, Request
 from peerexam.errors import (
     CallError,
@@ -114,7 +114,7 @@ class OpenAIAgent(Provider):
             sent = self._dialect.body(request)
             reply = await self._wire.post({**self._extra, **sent} if self._extra else sent)
             body = reply.json()
-            rejection = self._rejection(reply, body)
+            rejection = rejection_in(reply, body, self._model, self._blot)
             if rejection is None:
                 return read_reply(body, reply.latency, self._dialect.dropped(request))
             if rejection.is_filtered:
@@ -125,17 +125,6 @@ class OpenAIAgent(Provider):
     async def close(self) -> None:
         """Close the connections."""
         await self._wire.close()
-
-    def _rejection(self, reply: WireReply, body: Any) -> Rejection | None:
-        """What the server said instead of answering, None where it answered."""
-        if reply.status >= 300:
-            said = reply.text if body is None else body
-            return read_rejection(reply.status, reply.headers, said, self._blot)
-        if body is None:
-            raise unreadable(reply, self._model, self._blot(reply.text))
-        if isinstance(body, dict) and body.get("error"):
-            return read_rejection(200, reply.headers, body, self._blot)
-        return None
 
     def _check_request(self, request: Request) -> None:
         form = request.sampling.form
@@ -188,14 +177,14 @@ def _lean(spec: AgentSpec, key: str, base_url: str, chat: bool, blot: Any) -> Wi
 
 def _sdk(spec: AgentSpec, key: str, base_url: str, chat: bool, blot: Any) -> Wire:
     try:
-        from peerexam.agents.wire_openai import OpenAIWire
+        from peerexam.agents.wire_openai import connect
     except ModuleNotFoundError:
         raise MissingExtraError(
             f"agent '{spec.name}': client sdk needs the package openai: pip install "
             "'peerexam[openai]', or leave out the option client"
         ) from None
     url, login = without_login(base_url)
-    return OpenAIWire(
+    return connect(
         url,
         {**_headers(spec), **({} if key else login)},
         key=key,

@@ -11,6 +11,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import quote
 
+from peerexam.agents.wire import WireReply, unreadable
 from peerexam.errors import (
     BadKeyError,
     CallError,
@@ -102,6 +103,30 @@ def read_rejection(
         param=None if param is None else blot(param),
         retry_after=retry_after(headers),
     )
+
+
+def rejection_in(
+    reply: WireReply, body: Any, model: str, blot: Callable[[str], str]
+) -> Rejection | None:
+    """What a server said instead of answering, None where it answered.
+
+    Args:
+        reply: The whole reply.
+        body: Its JSON, None where it is none.
+        model: The model, for messages.
+        blot: See `blotter`.
+
+    Raises:
+        OverloadedError: It is an answer by its status, and cannot be read.
+    """
+    if reply.status >= 300:
+        said = reply.text if body is None else body
+        return read_rejection(reply.status, reply.headers, said, blot)
+    if body is None:
+        raise unreadable(reply, model, blot(reply.text))
+    if isinstance(body, dict) and body.get("error"):
+        return read_rejection(200, reply.headers, body, blot)
+    return None
 
 
 def blotter(secrets: Sequence[str]) -> Callable[[str], str]:
