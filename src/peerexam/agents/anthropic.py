@@ -37,7 +37,7 @@ from peerexam.agents.hosted import (
     without_login,
 )
 from peerexam.agents.openai_dialect import refused_parameter
-from peerexam.agents.openai_errors import Rejection, blotter, rejection_in
+from peerexam.agents.rejections import Rejection, blotter, rejection_in
 from peerexam.agents.spec import AgentSpec
 from peerexam.agents.wire import Wire
 from peerexam.calls import Completion, Json, Request

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from peerexam.agents.openai_dialect import refused_parameter
-from peerexam.agents.openai_errors import Rejection
+from peerexam.agents.rejections import Rejection
 from peerexam.calls import Json, Message, Request
 
 NO_SAMPLING_SINCE = "2026-10-21"

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from peerexam.agents.openai_errors import Rejection, error_of
+from peerexam.agents.rejections import Rejection, error_of
 from peerexam.agents.thinking import split_thinking
 from peerexam.calls import Completion, State, Usage
 from peerexam.errors import CallError, ContextTooLongError, OverloadedError, QuotaExhaustedError

@@ -32,7 +32,7 @@ from peerexam.agents.langchain_errors import error_of_rejection, read_failure
 from peerexam.agents.langchain_identity import identity_of, model_name, secrets_of
 from peerexam.agents.langchain_reply import read_broken_off, read_result
 from peerexam.agents.openai_dialect import Dialect, refused_parameter
-from peerexam.agents.openai_errors import Rejection, blotter
+from peerexam.agents.rejections import Rejection, blotter
 from peerexam.agents.spec import AgentSpec
 from peerexam.calls import Completion, Request
 from peerexam.errors import (

@@ -11,7 +11,7 @@ from langchain_core.language_models import BaseChatModel
 from pydantic import SecretStr
 
 from peerexam.agents.hosted import checked_url, key_of
-from peerexam.agents.openai_errors import blotter
+from peerexam.agents.rejections import blotter
 from peerexam.agents.spec import AgentSpec
 from peerexam.calls import Json
 from peerexam.errors import MissingExtraError, MissingKeyError, SetupError

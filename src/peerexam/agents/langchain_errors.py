@@ -15,7 +15,7 @@ from typing import Any
 from langchain_core import exceptions as langchain
 
 from peerexam.agents.anthropic_reply import failure_of
-from peerexam.agents.openai_errors import Rejection, read_rejection
+from peerexam.agents.rejections import Rejection, read_rejection
 from peerexam.errors import (
     BadKeyError,
     CallError,

@@ -15,7 +15,7 @@ from langchain_core.language_models import BaseChatModel
 from pydantic import BaseModel, SecretBytes, SecretStr
 
 from peerexam.agents.hosted import endpoint_of
-from peerexam.agents.openai_errors import blotter
+from peerexam.agents.rejections import blotter
 from peerexam.calls import Json
 
 _NO_PART_OF_THE_ANSWER = frozenset(

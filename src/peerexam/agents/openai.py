@@ -28,8 +28,8 @@ from peerexam.agents.hosted import (
     without_login,
 )
 from peerexam.agents.openai_dialect import Dialect, refused_parameter
-from peerexam.agents.openai_errors import Rejection, blotter, error_of, rejection_in
 from peerexam.agents.openai_reply import read_reply
+from peerexam.agents.rejections import Rejection, blotter, error_of, rejection_in
 from peerexam.agents.spec import AgentSpec
 from peerexam.agents.wire import Wire
 from peerexam.calls import Completion, Json, Request

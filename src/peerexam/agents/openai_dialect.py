@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
-from peerexam.agents.openai_errors import Rejection
+from peerexam.agents.rejections import Rejection
 from peerexam.calls import Form, Message, Request
 
 DROPPABLE = ("temperature", "top_p", "seed")

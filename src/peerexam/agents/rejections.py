@@ -1,4 +1,4 @@
-"""What an OpenAI-compatible server says when it does not answer, and which error of ours it is."""
+"""What a model server says when it does not answer, and which error of ours it is."""
 
 from __future__ import annotations
 
