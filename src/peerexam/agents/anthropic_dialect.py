@@ -9,6 +9,7 @@ from typing import Any
 
 from peerexam.agents.openai_dialect import refused_parameter
 from peerexam.agents.rejections import Rejection
+from peerexam.agents.sendable import sendable
 from peerexam.calls import Json, Message, Request
 
 NO_SAMPLING_SINCE = "2026-10-21"
@@ -137,7 +138,7 @@ def _turns(messages: tuple[Message, ...]) -> tuple[str, list[dict[str, str]]]:
     system: list[str] = []
     turns: list[dict[str, str]] = []
     for message in messages:
-        content = _sendable(message.content)
+        content = sendable(message.content)
         if not content.strip():
             continue  # the API refuses empty turns
         if message.role == "system":
@@ -151,8 +152,3 @@ def _turns(messages: tuple[Message, ...]) -> tuple[str, list[dict[str, str]]]:
     if turns[-1]["role"] == "assistant":  # and none that ends in white space to go on from
         turns[-1]["content"] = turns[-1]["content"].rstrip()
     return "\n\n".join(system), turns
-
-
-def _sendable(text: str) -> str:
-    """Lone surrogates, which models do write, have no UTF-8: they become replacement characters."""
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

@@ -14,6 +14,7 @@ from typing import Any
 
 from jinja2.exceptions import TemplateError
 
+from peerexam.agents.sendable import sendable
 from peerexam.errors import PermanentError
 
 Turn = Mapping[str, str]
@@ -44,14 +45,14 @@ class HfTokenizer:
         """Token ids of a text.
 
         Args:
-            text: The text.
+            text: The text; what UTF-8 cannot hold is replaced.
             start: Put the tokens round it that the model wants round a prompt. A rendered
                 conversation (`control`) has its own.
             control: Read spelled control tokens as such, and not as text.
         """
         with self._lock:
             ids: list[int] = self._tokenizer(
-                text,
+                sendable(text),
                 add_special_tokens=start and not control,
                 split_special_tokens=not control,
                 verbose=False,  # too long a text is the agent's business

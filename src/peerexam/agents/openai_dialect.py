@@ -13,6 +13,7 @@ from itertools import pairwise
 from typing import Any
 
 from peerexam.agents.rejections import Rejection
+from peerexam.agents.sendable import sendable
 from peerexam.calls import Form, Message, Request
 
 DROPPABLE = ("temperature", "top_p", "seed")
@@ -62,7 +63,7 @@ class Dialect:
         if self._chat:
             body["messages"] = self._messages(request.messages)
         else:
-            body["prompt"] = _sendable("".join(turn.content for turn in request.messages))
+            body["prompt"] = sendable("".join(turn.content for turn in request.messages))
         return body
 
     def dropped(self, request: Request) -> tuple[str, ...]:
@@ -127,7 +128,7 @@ class Dialect:
         return body | _form(sampling.form)
 
     def _messages(self, messages: tuple[Message, ...]) -> list[dict[str, str]]:
-        turns = [(turn.role, _sendable(turn.content)) for turn in messages]
+        turns = [(turn.role, sendable(turn.content)) for turn in messages]
         if self._folds_system:
             turns = _without_system(turns)
         if self._merges_turns:
@@ -180,10 +181,3 @@ def _merged(turns: list[tuple[Any, str]]) -> list[tuple[Any, str]]:
         else:
             merged.append((role, content))
     return merged
-
-
-def _sendable(text: str) -> str:
-    """Lone surrogates, which models do write, have no UTF-8: they become replacement characters."""
-    if text.isascii():
-        return text
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

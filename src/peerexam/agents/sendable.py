@@ -1,0 +1,14 @@
+"""Text that UTF-8 can hold, for everything that takes no other."""
+
+from __future__ import annotations
+
+
+def sendable(text: str) -> str:
+    r"""Lone surrogates, which models do write, have no UTF-8: they become replacement characters.
+
+    >>> sendable("one \ud800 two") == "one \ufffd two"
+    True
+    """
+    if text.isascii():
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
