@@ -181,6 +181,32 @@ def test_relative_paths_are_relative_to_the_file(tmp_path: Path) -> None:
     assert config.agents[0].model == f"file/{tmp_path / 'answers.jsonl'}"
 
 
+@pytest.mark.parametrize(
+    ("model", "resolved"),
+    [
+        ("hf/./tiny", "hf/{there}/tiny"),
+        ("hf/../exams/tiny?dtype=float32", "hf/{there}/../exams/tiny?dtype=float32"),
+        ("hf/{there}/tiny", "hf/{there}/tiny"),
+        ("hf/tiny.gguf", "hf/{there}/tiny.gguf"),
+        ("hf/deep/er.gguf?threads=1", "hf/{there}/deep/er.gguf?threads=1"),
+        ("gguf/tiny.gguf", "gguf/{there}/tiny.gguf"),
+        ("hf/google/flan-t5-small", "hf/google/flan-t5-small"),
+        ("hf/gpt2", "hf/gpt2"),
+    ],
+)
+def test_weights_are_looked_for_from_the_files_folder_and_the_hubs_are_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: str, resolved: str
+) -> None:
+    there = tmp_path / "exams"
+    for folder in (there / "tiny", there / "deep", there / "google" / "flan-t5-small"):
+        folder.mkdir(parents=True)
+    for name in ("tiny.gguf", "deep/er.gguf"):
+        (there / name).touch()
+    monkeypatch.chdir(tmp_path)
+    path = write(there, TWO.replace("sim/a", f"'{model.format(there=there)}'"))
+    assert load(path).agents[0].model == resolved.format(there=there)
+
+
 def test_paths_in_flags_are_relative_to_the_working_directory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -197,8 +223,11 @@ def test_paths_in_flags_are_relative_to_the_working_directory(
         (("sim/b", "opanai/b"), "no provider 'opanai'; did you mean 'openai'?"),
         (("sim/b", "gpt-4o"), "is not a model name"),
         (("sim/b", "file/none.jsonl"), "no such file"),
+        (("sim/b", "hf/none.gguf"), "no such file"),
+        (("sim/b", "hf/./none"), "no such folder"),
+        (("sim/b", "hf/./EXAM.yaml"), "this is a file, not a folder"),
         (("sim/b", "'sim/b?abilty=1'"), "has no 'abilty'"),
-        (("sim/b", "openai/b, judge: {by: likelihood}"), "cannot judge by likelihood"),
+        (("sim/b", "openai/b, judge: {by: likelihood}"), "or a local/, gguf/ or hf/ model"),
         (("agents", "prompts: {compar: x}\nagents"), "did you mean 'compare'?"),
         (("agents", "judging: {rubric: none.yaml}\nagents"), "no such file"),
         (("agents", "judging: {quorum: 3}\nagents"), "is never met"),

@@ -20,6 +20,7 @@ from typing import Any
 
 from peerexam.agents.gguf import read_header
 from peerexam.agents.hf_hub import Snapshot, fetch_description
+from peerexam.agents.model_paths import is_folder
 from peerexam.agents.weights import sha256_of
 from peerexam.calls import Json
 from peerexam.errors import SetupError
@@ -73,7 +74,7 @@ def find_source(model: str, revision: str | None, *, trust_remote_code: bool = F
             reached.
     """
     path = Path(model).expanduser()
-    is_path = model.startswith((".", "/", "~")) or path.is_dir()
+    is_path = is_folder(model) or path.is_dir()
     if model.endswith(".gguf") or is_path:
         if revision is not None:
             raise SetupError(f"option revision is for models on the hub, and '{model}' is a path")

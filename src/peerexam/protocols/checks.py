@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 
+from peerexam.agents.model_paths import model_path
 from peerexam.agents.registry import installed_providers
 from peerexam.agents.spec import AgentSpec, parse_model
 from peerexam.agents.weights import WEIGHTS
@@ -59,7 +60,7 @@ def _models(agents: Sequence[AgentConfig]) -> Iterator[tuple[Place, str]]:
             yield (
                 ("agents", index, "judge", "by"),
                 f"'{provider}' gives no log-probabilities of a given text, so it cannot judge by "
-                "likelihood; use judge: {by: prompt}, or a local/ or gguf/ model",
+                "likelihood; use judge: {by: prompt}, or a local/, gguf/ or hf/ model",
             )
 
 
@@ -150,9 +151,16 @@ def _files(config: ExamConfig) -> Iterator[tuple[Place, str]]:
 
 def _model_files(agents: Sequence[AgentConfig]) -> Iterator[tuple[Place, str]]:
     for index, agent in enumerate(agents):
-        if agent.model.startswith(("file/", "gguf/")):
-            path = agent.model.split("/", 1)[1].split("?")[0]
-            yield from _readable(("agents", index, "model"), path)
+        found = model_path(agent.model)
+        if found is None:
+            continue
+        place: Place = ("agents", index, "model")
+        if found.kind == "file":
+            yield from _readable(place, found.path)
+        elif not os.path.isdir(found.path):
+            there = os.path.exists(found.path)
+            problem = "this is a file, not a folder" if there else "no such folder"
+            yield place, f"{problem}: {found.path}"
 
 
 def _readable(place: Place, path: str) -> Iterator[tuple[Place, str]]:
@@ -162,7 +170,6 @@ def _readable(place: Place, path: str) -> Iterator[tuple[Place, str]]:
 
 
 def _unreadable(path: str) -> str | None:
-
     try:
         if os.path.isfile(path):
             return None if os.access(path, os.R_OK) else "no right to read the file"

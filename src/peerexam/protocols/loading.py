@@ -12,6 +12,7 @@ from pathlib import Path
 import yaml
 from pydantic import BaseModel, ValidationError
 
+from peerexam.agents.model_paths import model_path
 from peerexam.calls import Json
 from peerexam.errors import ConfigError
 from peerexam.protocols.checks import check, check_agents
@@ -22,9 +23,6 @@ from peerexam.protocols.problems import describe
 from peerexam.protocols.secret_keys import find_secrets
 
 Problem = tuple[Place, str]
-
-_FILE_PROVIDERS = ("file/", "gguf/")
-"""Providers whose model is a path."""
 
 
 def load_config(
@@ -190,9 +188,7 @@ def _resolve(holder: dict[str, Json], key: str, base: Path) -> None:
 def _with_model_path(agent: Json, base: Path) -> Json:
     if not isinstance(agent, dict) or not isinstance(agent.get("model"), str):
         return agent
-    for provider in _FILE_PROVIDERS:
-        if agent["model"].startswith(provider) and len(agent["model"]) > len(provider):
-            model, mark, options = agent["model"].removeprefix(provider).partition("?")
-            resolved = str(base / Path(model).expanduser())
-            return {**agent, "model": f"{provider}{resolved}{mark}{options}"}
-    return agent
+    found = model_path(agent["model"])
+    if found is None:
+        return agent
+    return {**agent, "model": found.moved(str(base / Path(found.path).expanduser()))}
