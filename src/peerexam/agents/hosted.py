@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import re
 from collections.abc import Collection, Mapping
 from typing import Any, get_args
 from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
@@ -20,6 +21,8 @@ from peerexam.errors import MissingKeyError, SetupError
 _SHORTEST_KEY = 8  # shorter ones are placeholders such as EMPTY
 _SECRET_HEADERS = ("auth", "key", "token", "secret", "cookie")
 _CLIENTS = get_args(Client)
+_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # a token of RFC 9110
+_CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 
 
 def key_of(spec: AgentSpec, default_variable: str, *, optional: bool) -> str:
@@ -139,7 +142,18 @@ def check_options(
     for name in ("extra_body", "headers"):
         if not isinstance(options.get(name) or {}, dict):
             raise SetupError(f"{name} is a mapping of names to values")
+    _check_headers({**(options.get("headers") or {}), "organization": options.get("organization")})
     _check_secrets(options, key)
+
+
+def _check_headers(headers: Mapping[str, Json]) -> None:
+    """A line break would begin another header; clients refuse it, but only with the first call."""
+    for name, value in headers.items():
+        if not _HEADER_NAME.fullmatch(str(name)) or _CONTROL.search(str(value)):
+            raise SetupError(
+                f"header {str(name)!r} cannot be sent: names are letters, digits and dashes, and "
+                "values have no line break or other control character"
+            )
 
 
 def _is_number(value: Any) -> bool:

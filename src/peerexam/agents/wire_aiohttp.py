@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-import urllib.request
 from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
@@ -16,12 +15,18 @@ from urllib.parse import urlsplit
 import aiohttp
 from yarl import URL
 
+from peerexam.agents.proxies import proxy_for
 from peerexam.agents.wire import WireReply
 from peerexam.errors import CallTimeoutError, ConnectionFailedError, PermanentError
 from peerexam.fast_json import encode
 
 _CONNECT_SECONDS = 30.0
 _MOST_REDIRECTS = 3
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_KEEP_THE_METHOD = frozenset({307, 308})
+_LONGEST_HEADER = 65_536
+_LONGEST_REPLY = 64 * 1024 * 1024
+"""Bytes, unpacked. No completion is as long; a server that never stops must not fill memory."""
 
 
 class AiohttpWire:
@@ -51,7 +56,7 @@ class AiohttpWire:
         self._who = who
         self._timeout = timeout
         self._blot = blot
-        self._proxy = _proxy_for(url)
+        self._proxy = proxy_for(url)
         self._target = URL(url)  # read once
         self._session: aiohttp.ClientSession | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -65,7 +70,8 @@ class AiohttpWire:
         Raises:
             CallTimeoutError: No reply within the time limit.
             ConnectionFailedError: No connection, or it broke off.
-            PermanentError: The body is no JSON, or the URL or a redirect leads nowhere.
+            PermanentError: The body is no JSON, the URL leads nowhere or a redirect elsewhere, or
+                the reply has no end.
         """
         data = _encoded(body)
         session = self._session
@@ -83,7 +89,7 @@ class AiohttpWire:
             return WireReply(status, headers, content, time.perf_counter() - started)
         except TimeoutError:
             failure = CallTimeoutError(f"no reply from {self._who} in time")
-        except (aiohttp.InvalidURL, aiohttp.TooManyRedirects) as error:
+        except aiohttp.InvalidURL as error:
             failure = PermanentError(f"{self._where()} leads nowhere: {self._words(error)}")
         except aiohttp.ClientError as error:
             failure = ConnectionFailedError(
@@ -100,9 +106,46 @@ class AiohttpWire:
     async def _exchange(
         self, session: aiohttp.ClientSession, data: bytes
     ) -> tuple[int, Mapping[str, str], bytes]:
-        sending = session.post(self._target, data=data, max_redirects=_MOST_REDIRECTS)
-        async with sending as response:
-            return response.status, response.headers, await response.read()
+        target = self._target
+        for _ in range(1 + _MOST_REDIRECTS):
+            sending = session.post(target, data=data, allow_redirects=False)
+            async with sending as response:
+                if response.status not in _REDIRECTS or "Location" not in response.headers:
+                    return response.status, response.headers, await self._body(response)
+                target = self._onward(target, response.status, response.headers["Location"])
+        raise PermanentError(f"{self._where()} leads nowhere: it redirects again and again")
+
+    async def _body(self, response: aiohttp.ClientResponse) -> bytes:
+        pieces: list[bytes] = []
+        size = 0
+        async for piece in response.content.iter_any():
+            size += len(piece)
+            if size > _LONGEST_REPLY:
+                response.close()
+                raise PermanentError(
+                    f"{self._who}'s reply is longer than {_LONGEST_REPLY >> 20} MB, which no "
+                    f"completion is: check what answers at {self._where()}"
+                )
+            pieces.append(piece)
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+    def _onward(self, target: URL, status: int, location: str) -> URL:
+        """Where a redirect leads, if it is on the same server.
+
+        Whoever else is named there would get the key and the prompts, and a redirect that turns a
+        POST into a GET loses what was asked.
+        """
+        try:
+            onward = target.join(URL(location))
+            if status in _KEEP_THE_METHOD and onward.origin() == target.origin():
+                return onward
+            there = self._blot(f"{onward.origin()}{onward.path}")
+        except ValueError:
+            there = "no URL"
+        raise PermanentError(
+            f"{self._where()} redirects (HTTP {status}) to {there}: if that is the endpoint, name "
+            "it in its place"
+        )
 
     def _connect(self) -> aiohttp.ClientSession:
         # No limit here: how many calls are made at once is decided by the layers outside.
@@ -113,6 +156,7 @@ class AiohttpWire:
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_SECONDS),
             headers=self._headers,
             proxy=self._proxy,
+            max_field_size=_LONGEST_HEADER,
         )
         return self._session
 
@@ -121,7 +165,8 @@ class AiohttpWire:
         return f"{parts.scheme}://{parts.netloc}{parts.path}"
 
     def _words(self, error: Exception) -> str:
-        return self._blot(f"{type(error).__name__}: {error}")[:300]
+        said = " ".join(f"{type(error).__name__}: {error}".split())
+        return self._blot(said)[:300]
 
 
 def _encoded(body: Mapping[str, Any]) -> bytes:
@@ -129,11 +174,3 @@ def _encoded(body: Mapping[str, Any]) -> bytes:
         return encode(body)
     except (TypeError, ValueError) as error:
         raise PermanentError(f"the request cannot be sent as JSON: {error}") from None
-
-
-def _proxy_for(url: str) -> str | None:
-    """The proxy that the environment names for a URL; looked up once, not for every call."""
-    parts = urlsplit(url)
-    if not parts.hostname or urllib.request.proxy_bypass(parts.hostname):
-        return None
-    return urllib.request.getproxies().get(parts.scheme)

@@ -1,0 +1,164 @@
+"""The lean wire against servers that send it elsewhere, never stop, or are behind a proxy."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from peerexam.agents.base import Agent
+from peerexam.agents.registry import create_agent
+from peerexam.agents.spec import AgentSpec
+from peerexam.calls import Message, Request, Sampling
+from peerexam.errors import PermanentError, SetupError
+from peerexam.testing.weather import Asked, Reply, Scripted, WeatherServer
+from peerexam.testing.weather_words import answer
+
+pytest.importorskip("aiohttp")
+
+KEY = "sk-planted-0123456789"
+REQUEST = Request((Message("user", "Which river runs through Paris?"),), Sampling(max_tokens=9))
+PROXY_VARIABLES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
+
+
+@pytest.fixture(autouse=True)
+def environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+    for name in PROXY_VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+
+
+def agent_at(server: WeatherServer, provider: str = "openai", **options: Any) -> Agent:
+    url = server.openai_url if provider == "openai" else server.anthropic_url
+    return create_agent(AgentSpec("pupil", provider, "m-1", base_url=url, options=options))
+
+
+async def text_of(agent: Agent) -> str:
+    try:
+        return (await agent.complete(REQUEST)).text
+    finally:
+        await agent.close()
+
+
+@pytest.mark.parametrize("provider", ["openai", "anthropic"])
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+async def test_a_redirect_to_another_server_is_refused_and_nothing_is_sent_there(
+    provider: str, status: int
+) -> None:
+    with WeatherServer(["The Seine."]) as other:
+        there = f"{other.anthropic_url}/v1/messages"
+        with WeatherServer([Reply(b"", status, headers={"Location": there})]) as server:
+            with pytest.raises(PermanentError, match="name it in its place") as caught:
+                await text_of(agent_at(server, provider))
+            assert len(server.requests) == 1
+        assert not other.requests
+        assert there in str(caught.value)
+
+
+@pytest.mark.parametrize("provider", ["openai", "anthropic"])
+async def test_a_redirect_on_the_same_server_is_followed_with_key_and_body(provider: str) -> None:
+    def script(asked: Asked) -> Scripted:
+        onward = {"Location": f"/moved{asked.path}"}
+        return "The Seine." if "moved" in asked.path else Reply(b"", 307, headers=onward)
+
+    with WeatherServer(script) as server:
+        assert await text_of(agent_at(server, provider)) == "The Seine."
+        first, second = server.requests
+        assert (first.body, first.key) == (second.body, second.key)
+        assert second.key == KEY
+
+
+async def test_a_circle_of_redirects_ends() -> None:
+    with WeatherServer([Reply(b"", 308, headers={"Location": "/again"})]) as server:
+        with pytest.raises(PermanentError, match="again and again"):
+            await text_of(agent_at(server))
+        assert len(server.requests) == 4
+
+
+async def test_a_reply_without_an_end_is_given_up_before_it_fills_memory() -> None:
+    sent = 0
+
+    async def pour(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal sent
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n")
+        try:
+            while True:
+                writer.write(b" " * 1_000_000)
+                await writer.drain()
+                sent += 1_000_000
+        except ConnectionError:
+            writer.close()
+
+    server = await asyncio.start_server(pour, "127.0.0.1", 0)
+    async with server:
+        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
+        agent = create_agent(AgentSpec("pupil", "openai", "m-1", base_url=url))
+        with pytest.raises(PermanentError, match="longer than 64 MB"):
+            await text_of(agent)
+    assert sent < 100_000_000
+
+
+async def test_a_long_header_is_no_fault() -> None:
+    long = {"Content-Security-Policy": "x" * 20_000}
+    with WeatherServer([Reply(answer("openai", "The Seine."), headers=long)]) as server:
+        assert await text_of(agent_at(server)) == "The Seine."
+
+
+@pytest.mark.parametrize("client", ["lean", "sdk"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"headers": {"X-Team": "blue\r\nX-Admin: yes"}},
+        {"headers": {"X-Team\r\nX-Admin": "yes"}},
+        {"headers": {"X Team": "blue"}},
+        {"organization": "org\nX-Admin: yes"},
+    ],
+)
+def test_what_would_begin_another_header_is_refused_before_any_call(
+    options: dict[str, Any], client: str
+) -> None:
+    with (
+        WeatherServer(["The Seine."]) as server,
+        pytest.raises(SetupError, match="cannot be sent"),
+    ):
+        agent_at(server, client=client, **options)
+
+
+@pytest.mark.parametrize(
+    ("no_proxy", "is_proxied"),
+    [
+        ("", True),
+        ("127.0.0.1", False),
+        ("127.0.0.1:{port}", False),
+        ("127.0.0.1:1", True),
+        ("10.0.0.0/8, 127.0.0.0/8", False),
+        ("10.0.0.0/8", True),
+        ("*", False),
+    ],
+)
+@pytest.mark.parametrize("variable", ["http_proxy", "all_proxy"])
+async def test_the_proxy_of_the_environment_is_used_but_where_it_says_not_to(
+    monkeypatch: pytest.MonkeyPatch, variable: str, no_proxy: str, is_proxied: bool
+) -> None:
+    with WeatherServer(["direct"]) as server, WeatherServer(["by proxy"]) as proxy:
+        port = server.openai_url.split(":")[-1].removesuffix("/v1")
+        monkeypatch.setenv(variable, proxy.anthropic_url)
+        monkeypatch.setenv("no_proxy", no_proxy.format(port=port))
+        assert await text_of(agent_at(server)) == ("by proxy" if is_proxied else "direct")
+
+
+@pytest.mark.parametrize("proxy", ["socks5://me:hidden-word@127.0.0.1:1", "me:hidden-word@h:x"])
+def test_a_proxy_that_cannot_be_used_is_refused_without_its_password(
+    monkeypatch: pytest.MonkeyPatch, proxy: str
+) -> None:
+    monkeypatch.setenv("http_proxy", proxy)
+    with (
+        WeatherServer(["The Seine."]) as server,
+        pytest.raises(SetupError, match="write http_proxy as in") as caught,
+    ):
+        agent_at(server)
+    assert "hidden-word" not in str(caught.value)
