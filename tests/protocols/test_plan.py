@@ -224,3 +224,29 @@ def test_least_is_at_most_expected_and_expected_at_most_most(
         for span in (line.calls, line.prompt_tokens, line.completion_tokens):
             assert span.least <= span.expected + 1e-9
             assert span.expected <= span.most + 1e-9
+
+
+def _eight_answers(questions: int, *, judges: int = 1, **changes: Any) -> tuple[str, ...]:
+    """Advice where eight agents answer and others judge; K and P of 8 are 15.7 and 11."""
+    agents = [priced(f"e{n}", roles=["examiner", "examinee"][n > 0 :]) for n in range(8)]
+    agents += [priced(f"j{n}", roles=["judge"], **changes.pop("judge", {})) for n in range(judges)]
+    asked = {"domains": ["x"], "per_domain": questions}
+    return plan(exam(agents, questions=asked, **changes)).hints
+
+
+def test_rank_merge_is_advised_where_rankings_leave_calls_idle() -> None:
+    # Merge sort of 8 asks 15 11/15 on average: 31.5 calls in 11 steps, 2.9 in flight a ranking.
+    (hint,) = _eight_answers(10)
+    assert "keep about 29 of 64 calls at once busy" in hint
+    assert "rank_merge waits for 6 in a row instead of 11" in hint
+
+
+def test_rank_merge_is_not_advised_where_it_would_help_nobody() -> None:
+    assert _eight_answers(23) == (), "66 calls in flight fill the line of 64"
+    assert _eight_answers(5, judges=5) == (), "as do five judges"
+    assert _eight_answers(10, limits={"concurrency": 16}) == ()
+    assert _eight_answers(10, judge={"limits": {"concurrency": 20}}) == (), "the judge takes 20"
+    assert _eight_answers(10, judging={"ranking": "rank_merge"}) == ()
+    assert _eight_answers(10, judging={"ranking": "none"}) == ()
+    two = [priced("a"), priced("b")]
+    assert plan(exam(two)).hints == (), "a ranking of one answer asks nothing"

@@ -92,7 +92,8 @@ def _plan_text(planned: Plan) -> str:
     lines.insert(1, "─" * len(lines[0]))
     lines.insert(-1, "─" * len(lines[0]))
     head = f"{planned.questions} questions; calls least, expected and most, tokens expected"
-    notes = [*planned.assumptions, *_prices(planned)]
+    advice = (f"hint: {text}" for text in planned.hints)
+    notes = [*planned.assumptions, *_prices(planned), *advice]
     return "\n".join([head, "", *lines, "", *(f"- {text}" for text in notes)])
 
 

@@ -65,6 +65,20 @@ class Work:
     completion_tokens: Span
 
 
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """What one judge ranks.
+
+    Attributes:
+        answers: In one ranking.
+        times: How many rankings of the first round, expected.
+    """
+
+    judge: AgentConfig
+    answers: int
+    times: float
+
+
 class Counting:
     """The counts of one exam.
 
@@ -110,6 +124,12 @@ class Counting:
         if any(self._follow_ups_by(name).most for name in self._set):
             yield f"follow-ups: expected after {CORRECT:.0%} of the answers of every round"
         yield f"tokens: {_CHARACTERS_PER_TOKEN} characters each; expected answers half their limit"
+
+    def rankings(self) -> Iterator[Ranked]:
+        """The rankings of every judge."""
+        for judge in self._judges:
+            times = self._judged_questions(judge) * judge.judge.share
+            yield Ranked(judge, len(self._others(judge)), times)
 
     # Questions and follow-ups
 

@@ -9,6 +9,7 @@ from peerexam.agents.pricing import Quote
 from peerexam.calls import Json
 from peerexam.protocols.config import ExamConfig, RoleName
 from peerexam.protocols.counting import Counting, Task, Work
+from peerexam.protocols.hints import hints
 from peerexam.protocols.prices import quotes
 from peerexam.protocols.spans import Span, total
 from peerexam.tasks.question_file import load_questions
@@ -40,12 +41,14 @@ class Plan:
         questions: Of the first round.
         assumptions: What the figures rest on.
         prices: By agent; None is unknown.
+        hints: Advice on how else the exam might be held.
     """
 
     lines: tuple[Line, ...]
     questions: int
     assumptions: tuple[str, ...]
     prices: Mapping[str, Quote | None] = field(default_factory=dict)
+    hints: tuple[str, ...] = ()
 
     @property
     def calls(self) -> Span:
@@ -81,6 +84,7 @@ class Plan:
             },
             "lines": [_line_json(line) for line in self.lines],
             "assumptions": list(self.assumptions),
+            "hints": list(self.hints),
         }
 
 
@@ -101,7 +105,13 @@ def plan(config: ExamConfig, own_questions: Sequence[str] | None = None) -> Plan
     counting = Counting(config, own_questions)
     prices = quotes(config)
     lines = tuple(_priced(work, prices[work.agent.name]) for work in counting.work())
-    return Plan(lines, counting.questions, tuple(counting.assumptions()), prices)
+    return Plan(
+        lines,
+        counting.questions,
+        tuple(counting.assumptions()),
+        prices,
+        tuple(hints(config, counting)),
+    )
 
 
 def _priced(work: Work, quote: Quote | None) -> Line:
