@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from peerexam.runfolder import (
     RecordWriter,
     RunFolder,
     TornTailWarning,
+    columns_of,
     read_jsonl,
     record_line,
 )
@@ -225,6 +227,60 @@ def test_damage_in_the_middle_stops_with_its_line_number(tmp_path: Path, damage:
     assert found == [(1, {"id": "q1"})]
 
 
+@pytest.mark.parametrize("sum_up", [b"{},{}\n", b"{},9007199254740993,{}\n"])
+def test_broken_lines_that_would_make_sense_together_are_still_broken(
+    tmp_path: Path, sum_up: bytes
+) -> None:
+    path = tmp_path / "answers.jsonl"
+    path.write_bytes(b'{"a":1}\n{"a":[1\n2]}\n' + sum_up)
+    with pytest.raises(RecordFileError, match=r"answers\.jsonl:2: "):
+        list(read_jsonl(path))
+
+
+_LINES = st.sampled_from(
+    [
+        *(b'{"a":1}', b'{"a":"\xe2\x80\xa8"}', b'{"a":"\\ud800"}', b" {} ", b"", b"\x0b"),
+        *(b'{"a":[{}', b"{}]}", b"{},{}", b'{"a":9007199254740993}', b"9007199254740993"),
+        *(b'{"a":-0.0,"a":2}', b'{"a":Infinity}', b'{"a":"\t"}', b'{"\xff":1}'),
+        *(b"null", b"\xef\xbb\xbf{}"),
+    ]
+)
+
+
+def alone(lines: list[bytes]) -> tuple[list[tuple[int, Any]], int | None]:
+    """Objects by line, and the first line that holds none, as the standard library sees it."""
+    found: list[tuple[int, Any]] = []
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            # A byte order mark may stand before the first line alone.
+            body = json.loads(line.decode("utf-8-sig" if number == 1 else "utf-8"))
+        except ValueError:
+            return found, number
+        if not isinstance(body, dict) or inf in body.values():
+            return found, number
+        found.append((number, body))
+    return found, None
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(st.lists(_LINES, max_size=5))
+def test_lines_read_together_are_what_each_of_them_is_alone(
+    tmp_path: Path, lines: list[bytes]
+) -> None:
+    path = tmp_path / "own.jsonl"
+    path.write_bytes(b"".join(line + b"\n" for line in lines))
+    expected, broken = alone(lines)
+    found: list[tuple[int, dict[str, Any]]] = []
+    stopped_at: int | None = None
+    try:
+        found.extend(read_jsonl(path))
+    except RecordFileError as error:
+        stopped_at = error.line
+    assert (found, stopped_at) == (expected, broken)
+
+
 def test_a_complete_last_record_without_newline_is_kept(tmp_path: Path) -> None:
     """Public case pub-18."""
     path = tmp_path / "answers.jsonl"
@@ -259,6 +315,50 @@ def test_a_record_without_its_keys_is_named_by_line_and_key(
     (tmp_path / f"{name}.jsonl").write_text("\n" + json.dumps(line) + "\n")
     with pytest.raises(RecordFileError, match=rf"{name}\.jsonl:2: {complaint}"):
         list(getattr(RunFolder(tmp_path), name)())
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(st.lists(records, max_size=6), st.booleans())
+def test_columns_hold_what_the_records_hold(
+    tmp_path: Path, many: list[Record], imported: bool
+) -> None:
+    """Also where lines lack the keys that may be missing, as other programs write them."""
+    folder = RunFolder(tmp_path / "run")
+    folder.create()
+    for kind, name in KINDS.items():
+        of_kind = [record for record in many if isinstance(record, kind)]
+        lines = [json.loads(record_line(record)) for record in of_kind]
+        if imported:
+            lines = [{k: v for k, v in line.items() if v is not None} for line in lines]
+        text = "".join(json.dumps(line) + "\n" for line in lines)
+        (folder.path / f"{name}.jsonl").write_text(text)
+        fields = [field for field in kind.__dataclass_fields__ if field != "scores"]
+        rows = [
+            row
+            for block in columns_of(getattr(folder, name)(), *fields)
+            for row in zip(*block, strict=True)
+        ]
+        assert rows == [tuple(getattr(record, field) for field in fields) for record in of_kind]
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ({"winner": "A"}, "'winner' must be one of first, second, tie"),
+        ({"winner": []}, "'winner' must be one of first, second, tie"),
+        ({"state": 1}, "'state' must be one of ok"),
+        ({"judge": None}, "'judge' must be text"),
+        ({"reply": 3}, "'reply' must be text"),
+    ],
+)
+def test_columns_name_a_bad_record_by_line_and_key(
+    tmp_path: Path, change: dict[str, Any], complaint: str
+) -> None:
+    line = json.loads(record_line(Verdict("q", "j", "a", "b", "first")))
+    path = tmp_path / "verdicts.jsonl"
+    path.write_text(json.dumps(line) + "\n" + json.dumps({**line, **change}) + "\n")
+    with pytest.raises(RecordFileError, match=rf"verdicts\.jsonl:2: {complaint}"):
+        list(columns_of(RunFolder(tmp_path).verdicts(), "question_id"))
 
 
 def test_unknown_keys_are_ignored_and_a_rubrics_own_dimensions_are_kept(tmp_path: Path) -> None:

@@ -32,6 +32,22 @@ def decode(text: bytes) -> Any:
         return json.loads(text)
 
 
+def decode_array(text: bytes) -> list[Any]:
+    """The items of a JSON array, without the standard library's second opinion.
+
+    >>> decode_array(b'[1, {"a": null}]')
+    [1, {'a': None}]
+
+    Raises:
+        ValueError: It is no JSON, no array, nested too deeply, or holds what only some readers
+            take: NaN, an infinity, a lone surrogate.
+    """
+    found = pydantic_core.from_json(text, allow_inf_nan=False)
+    if not isinstance(found, list):
+        raise ValueError(f"expected a JSON array, found {type(found).__name__}")
+    return found
+
+
 def encode(value: Any, strict: Callable[[Any], bytes] | None = None) -> bytes:
     """A value's JSON text, without spaces, non-ASCII kept.
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from itertools import islice
 from typing import Any, TypeVar
 
 import numpy as np
 
 from peerexam.records import Answer, Mark, Question, Ranking, Verdict
+from peerexam.runfolder.columns import Columns, columns_of
 from peerexam.stats.ballots import without_own_answers
 from peerexam.stats.tables import (
     Comparisons,
@@ -22,17 +22,16 @@ from peerexam.stats.tables import (
     Ints,
     Marks,
     Positions,
+    code_comparisons,
+    code_marks,
+    code_positions,
     comparisons_from,
     marks_from,
     positions_from,
 )
 
-_BATCH = 20_000
-"""Records coded at a time."""
-
 _SHARED = {"agents", "judges", "questions", "cluster"}
 
-Row = TypeVar("Row", Verdict, Mark, Ranking)
 Table = TypeVar("Table", Comparisons, Marks, Positions)
 _Column = np.ndarray[tuple[int, ...], np.dtype[Any]]
 Seen = Counter[tuple[str, str]]
@@ -104,18 +103,9 @@ def gather(
     """
     seen: list[Seen] = [Counter() for _ in range(4)]
     lengths = _lengths(answers, agents, seen[0])
-    coded_marks = _coded(
-        _counted(marks, seen[1], lambda mark: (mark.judge, mark.state)),
-        lambda part: marks_from(part, agents, judges),
-    )
-    coded_verdicts = _coded(
-        _counted(verdicts, seen[2], lambda verdict: (verdict.judge, verdict.state)),
-        lambda part: comparisons_from(part, agents, judges),
-    )
-    coded_rankings = _coded(
-        _counted(rankings, seen[3], _ranking_state),
-        lambda part: positions_from(part, agents, judges),
-    )
+    coded_marks = _coded_marks(marks, agents, judges, seen[1])
+    coded_verdicts = _coded_verdicts(verdicts, agents, judges, seen[2])
+    coded_rankings = _coded_rankings(rankings, agents, judges, seen[3])
     named = [table.questions for table in (coded_marks, coded_verdicts, coded_rankings)]
     listed = list_questions(questions, {name for names in [lengths, *named] for name in names})
     nothing = np.full(len(agents), np.nan)
@@ -164,39 +154,83 @@ def _root(name: str, by_id: dict[str, Question]) -> str:
     return name
 
 
-def _ranking_state(ranking: Ranking) -> tuple[str, str]:
-    if not ranking.order:
-        return ranking.judge, "empty"
-    return ranking.judge, "incomplete" if ranking.unranked else "ok"
+def _coded_marks(
+    marks: Iterable[Mark], agents: Sequence[str], judges: Sequence[str], seen: Seen
+) -> Marks:
+    blocks = columns_of(marks, "judge", "state", "question_id", "examinee", "overall")
+    return _coded(
+        _counted(blocks, seen),
+        marks_from([], agents, judges),
+        lambda judge, _, question, examinee, overall: code_marks(
+            question, judge, examinee, overall, agents=agents, judges=judges
+        ),
+    )
 
 
-def _counted(
-    records: Iterable[Row], seen: Seen, key: Callable[[Row], tuple[str, str]]
-) -> Iterator[Row]:
-    for record in records:
-        seen[key(record)] += 1
-        yield record
+def _coded_verdicts(
+    verdicts: Iterable[Verdict], agents: Sequence[str], judges: Sequence[str], seen: Seen
+) -> Comparisons:
+    blocks = columns_of(verdicts, "judge", "state", "question_id", "first", "second", "winner")
+    return _coded(
+        _counted(blocks, seen),
+        comparisons_from([], agents, judges),
+        lambda judge, _, question, first, second, winner: code_comparisons(
+            question, judge, first, second, winner, agents=agents, judges=judges
+        ),
+    )
+
+
+def _coded_rankings(
+    rankings: Iterable[Ranking], agents: Sequence[str], judges: Sequence[str], seen: Seen
+) -> Positions:
+    blocks = columns_of(rankings, "judge", "question_id", "order", "unranked")
+    stated = (
+        (judge, list(map(_ranking_state, order, unranked)), question, order)
+        for judge, question, order, unranked in blocks
+    )
+    return _coded(
+        _counted(stated, seen),
+        positions_from([], agents, judges),
+        lambda judge, _, question, order: code_positions(
+            question, judge, order, agents=agents, judges=judges
+        ),
+    )
+
+
+def _ranking_state(order: Sequence[Any], unranked: Sequence[str]) -> str:
+    if not order:
+        return "empty"
+    return "incomplete" if unranked else "ok"
+
+
+def _counted(blocks: Iterable[Columns], seen: Seen) -> Iterator[Columns]:
+    """Blocks that begin with a name and a state."""
+    for block in blocks:
+        seen.update(zip(block[0], block[1], strict=True))
+        yield block
 
 
 def _lengths(answers: Iterable[Answer], agents: Sequence[str], seen: Seen) -> dict[str, Floats]:
     at = {name: place for place, name in enumerate(agents)}
     lengths: dict[str, Floats] = {}
-    for answer in answers:
-        seen[answer.examinee, answer.state] += 1
-        if answer.examinee in at and answer.text:
-            row = lengths.setdefault(answer.question_id, np.full(len(agents), np.nan))
-            row[at[answer.examinee]] = len(answer.text)
+    blocks = columns_of(answers, "examinee", "state", "question_id", "text")
+    for examinee, _, question, text in _counted(blocks, seen):
+        for name, who, words in zip(question, examinee, text, strict=True):
+            if who in at and words:
+                row = lengths.get(name)
+                if row is None:
+                    row = lengths[name] = np.full(len(agents), np.nan)
+                row[at[who]] = len(words)
     return lengths
 
 
-def _coded(records: Iterator[Row], code: Callable[[list[Row]], Table]) -> Table:
-    """Code a stream batch by batch; the questions are numbered by first appearance."""
+def _coded(blocks: Iterable[Columns], whole: Table, code: Callable[..., Table]) -> Table:
+    """Code columns block by block behind an empty table; questions count by first appearance."""
     at: dict[str, int] = {}
-    whole = code([])
     names = [spec.name for spec in fields(whole) if spec.name not in _SHARED]
     columns: dict[str, list[_Column]] = {name: [_column(whole, name)] for name in names}
-    while batch := list(islice(records, _BATCH)):
-        part = code(batch)
+    for block in blocks:
+        part = code(*block)
         places = np.array([at.setdefault(name, len(at)) for name in part.questions], np.int64)
         part = replace(part, question=places[part.question])
         for name in names:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Literal
 
 from peerexam.calls import Json
-from peerexam.errors import RecordFileError, SetupError
+from peerexam.errors import SetupError
 from peerexam.records import SCHEMA_VERSION, Answer, Mark, Probe, Question, Ranking, Verdict
-from peerexam.runfolder.jsonl import read_jsonl
+from peerexam.runfolder.columns import ANSWER, MARK, VERDICT, RecordStream
 from peerexam.runfolder.rows import (
     answer_from,
     mark_from,
@@ -21,8 +21,6 @@ from peerexam.runfolder.rows import (
     verdict_from,
 )
 from peerexam.runfolder.writer import RecordWriter
-
-T = TypeVar("T")
 
 Kind = Literal["questions", "answers", "marks", "verdicts", "rankings", "probes"]
 """The kinds of record, each in its own JSONL file."""
@@ -57,44 +55,33 @@ class RunFolder:
         self.create()
         return RecordWriter(self.records_path(kind))
 
-    def questions(self) -> Iterator[Question]:
+    def questions(self) -> RecordStream[Question]:
         """Stream the questions, in the order of the file; none where there is no file.
 
         Raises:
             RecordFileError: A line is damaged or lacks a key.
         """
-        return self._records("questions", question_from)
+        return RecordStream(self.records_path("questions"), question_from)
 
-    def answers(self) -> Iterator[Answer]:
+    def answers(self) -> RecordStream[Answer]:
         """Stream the answers, like `questions`."""
-        return self._records("answers", answer_from)
+        return RecordStream(self.records_path("answers"), answer_from, ANSWER)
 
-    def marks(self) -> Iterator[Mark]:
+    def marks(self) -> RecordStream[Mark]:
         """Stream the marks, like `questions`; a rubric's own dimensions are in `scores`."""
-        return self._records("marks", mark_from)
+        return RecordStream(self.records_path("marks"), mark_from, MARK)
 
-    def verdicts(self) -> Iterator[Verdict]:
+    def verdicts(self) -> RecordStream[Verdict]:
         """Stream the verdicts, like `questions`, one an order."""
-        return self._records("verdicts", verdict_from)
+        return RecordStream(self.records_path("verdicts"), verdict_from, VERDICT)
 
-    def rankings(self) -> Iterator[Ranking]:
+    def rankings(self) -> RecordStream[Ranking]:
         """Stream the rankings, like `questions`."""
-        return self._records("rankings", ranking_from)
+        return RecordStream(self.records_path("rankings"), ranking_from)
 
-    def probes(self) -> Iterator[Probe]:
+    def probes(self) -> RecordStream[Probe]:
         """Stream what the judges made of canaries, like `questions`."""
-        return self._records("probes", probe_from)
-
-    def _records(self, kind: Kind, build: Callable[[Mapping[str, Json]], T]) -> Iterator[T]:
-        path = self.records_path(kind)
-        if not path.exists():
-            return
-        for number, body in read_jsonl(path):
-            try:
-                record = build(body)
-            except ValueError as error:
-                raise RecordFileError(str(error), path, number) from error
-            yield record
+        return RecordStream(self.records_path("probes"), probe_from)
 
     def read_manifest(self) -> dict[str, Json]:
         """The manifest.

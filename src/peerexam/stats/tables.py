@@ -6,16 +6,21 @@ counts per question, never on rows.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import compress, repeat
 
 import numpy as np
 from numpy.typing import NDArray
 
-from peerexam.records import Mark, Ranking, Verdict
+from peerexam.records import Mark, Ranking, Verdict, Winner
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
+
+_POINTS: Mapping[Winner | None, float] = {"first": 1.0, "tie": 0.5, "second": 0.0, None: math.nan}
+"""Of the answer shown first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,18 +82,6 @@ class Marks:
     cluster: Ints
 
 
-def _index(names: Sequence[str]) -> dict[str, int]:
-    return {name: place for place, name in enumerate(names)}
-
-
-def _clusters(questions: Sequence[str], roots: Mapping[str, str]) -> Ints:
-    numbers: dict[str, int] = {}
-    return np.array(
-        [numbers.setdefault(roots.get(name, name), len(numbers)) for name in questions],
-        dtype=np.int64,
-    )
-
-
 def comparisons_from(
     verdicts: Iterable[Verdict],
     agents: Sequence[str],
@@ -103,38 +96,44 @@ def comparisons_from(
         judges: Judges.
         roots: Question id to the id of its root question; an id that is missing is its own root.
     """
-    agent_at, judge_at = _index(agents), _index(judges)
-    question_at: dict[str, int] = {}
-    rows: list[tuple[int, int, int, int, float]] = []
-    for verdict in verdicts:
-        if (
-            verdict.judge not in judge_at
-            or verdict.first not in agent_at
-            or verdict.second not in agent_at
-        ):
-            continue
-        points = verdict.points_of_first
-        rows.append(
-            (
-                question_at.setdefault(verdict.question_id, len(question_at)),
-                judge_at[verdict.judge],
-                agent_at[verdict.first],
-                agent_at[verdict.second],
-                np.nan if points is None else points,
-            )
-        )
-    table = np.array(rows, dtype=np.float64).reshape(-1, 5)
-    whole = table[:, :4].astype(np.int64)
-    questions = tuple(question_at)
+    held = list(verdicts)
+    return code_comparisons(
+        [verdict.question_id for verdict in held],
+        [verdict.judge for verdict in held],
+        [verdict.first for verdict in held],
+        [verdict.second for verdict in held],
+        [verdict.winner for verdict in held],
+        agents=agents,
+        judges=judges,
+        roots=roots,
+    )
+
+
+def code_comparisons(
+    question: Sequence[str],
+    judge: Sequence[str],
+    first: Sequence[str],
+    second: Sequence[str],
+    winner: Sequence[Winner | None],
+    *,
+    agents: Sequence[str],
+    judges: Sequence[str],
+    roots: Mapping[str, str] | None = None,
+) -> Comparisons:
+    """The same from the verdicts' fields, each a column."""
+    agent_at = _index(agents)
+    coded = [_codes(judge, _index(judges)), _codes(first, agent_at), _codes(second, agent_at)]
+    points = np.fromiter(map(_POINTS.__getitem__, winner), np.float64, len(winner))
+    questions, places, (by, one, other), points = _listed_rows(question, coded, points)
     return Comparisons(
         tuple(agents),
         tuple(judges),
         questions,
-        whole[:, 0],
-        whole[:, 1],
-        whole[:, 2],
-        whole[:, 3],
-        table[:, 4],
+        places,
+        by,
+        one,
+        other,
+        points,
         _clusters(questions, roots or {}),
     )
 
@@ -146,32 +145,33 @@ def positions_from(
     roots: Mapping[str, str] | None = None,
 ) -> Positions:
     """Code rankings as average ranks; names that are not listed are skipped over."""
-    agent_at, judge_at = _index(agents), _index(judges)
-    question_at: dict[str, int] = {}
-    question: list[int] = []
-    judge: list[int] = []
-    rows: list[Floats] = []
-    for ranking in rankings:
-        if ranking.judge not in judge_at:
-            continue
-        row = np.full(len(agents), np.nan)
-        place = 0
-        for group in ranking.order:
-            members = [agent_at[name] for name in group if name in agent_at]
-            row[members] = place + (len(members) + 1) / 2
-            place += len(members)
-        question.append(question_at.setdefault(ranking.question_id, len(question_at)))
-        judge.append(judge_at[ranking.judge])
-        rows.append(row)
-    questions = tuple(question_at)
+    held = list(rankings)
+    return code_positions(
+        [ranking.question_id for ranking in held],
+        [ranking.judge for ranking in held],
+        [ranking.order for ranking in held],
+        agents=agents,
+        judges=judges,
+        roots=roots,
+    )
+
+
+def code_positions(
+    question: Sequence[str],
+    judge: Sequence[str],
+    order: Sequence[Sequence[Sequence[str]]],
+    *,
+    agents: Sequence[str],
+    judges: Sequence[str],
+    roots: Mapping[str, str] | None = None,
+) -> Positions:
+    """The same from the rankings' fields, each a column."""
+    agent_at = _index(agents)
+    rank = np.array([_ranks(groups, agent_at) for groups in order], np.float64)
+    coded = [_codes(judge, _index(judges))]
+    questions, places, (by,), rank = _listed_rows(question, coded, rank.reshape(-1, len(agents)))
     return Positions(
-        tuple(agents),
-        tuple(judges),
-        questions,
-        np.array(question, dtype=np.int64),
-        np.array(judge, dtype=np.int64),
-        np.array(rows, dtype=np.float64).reshape(-1, len(agents)),
-        _clusters(questions, roots or {}),
+        tuple(agents), tuple(judges), questions, places, by, rank, _clusters(questions, roots or {})
     )
 
 
@@ -182,30 +182,79 @@ def marks_from(
     roots: Mapping[str, str] | None = None,
 ) -> Marks:
     """Code marks as columns; names that are not listed are left out."""
-    agent_at, judge_at = _index(agents), _index(judges)
-    question_at: dict[str, int] = {}
-    rows: list[tuple[int, int, int, float]] = []
-    for mark in marks:
-        if mark.judge not in judge_at or mark.examinee not in agent_at:
-            continue
-        rows.append(
-            (
-                question_at.setdefault(mark.question_id, len(question_at)),
-                judge_at[mark.judge],
-                agent_at[mark.examinee],
-                np.nan if mark.overall is None else float(mark.overall),
-            )
-        )
-    table = np.array(rows, dtype=np.float64).reshape(-1, 4)
-    whole = table[:, :3].astype(np.int64)
-    questions = tuple(question_at)
+    held = list(marks)
+    return code_marks(
+        [mark.question_id for mark in held],
+        [mark.judge for mark in held],
+        [mark.examinee for mark in held],
+        [mark.overall for mark in held],
+        agents=agents,
+        judges=judges,
+        roots=roots,
+    )
+
+
+def code_marks(
+    question: Sequence[str],
+    judge: Sequence[str],
+    examinee: Sequence[str],
+    overall: Sequence[int | None],
+    *,
+    agents: Sequence[str],
+    judges: Sequence[str],
+    roots: Mapping[str, str] | None = None,
+) -> Marks:
+    """The same from the marks' fields, each a column."""
+    coded = [_codes(judge, _index(judges)), _codes(examinee, _index(agents))]
+    scores = np.array(overall, dtype=np.float64)  # None becomes NaN
+    questions, places, (by, whose), scores = _listed_rows(question, coded, scores)
     return Marks(
         tuple(agents),
         tuple(judges),
         questions,
-        whole[:, 0],
-        whole[:, 1],
-        whole[:, 2],
-        table[:, 3],
+        places,
+        by,
+        whose,
+        scores,
         _clusters(questions, roots or {}),
+    )
+
+
+def _index(names: Sequence[str]) -> dict[str, int]:
+    return {name: place for place, name in enumerate(names)}
+
+
+def _codes(names: Sequence[str], at: Mapping[str, int]) -> Ints:
+    """The number of each name, -1 where it has none."""
+    return np.fromiter(map(at.get, names, repeat(-1)), np.int64, len(names))
+
+
+def _listed_rows(
+    question: Sequence[str], coded: Sequence[Ints], values: Floats
+) -> tuple[tuple[str, ...], Ints, list[Ints], Floats]:
+    """Rows whose codes are all known, with their questions numbered by first appearance."""
+    known = np.logical_and.reduce([column >= 0 for column in coded])
+    if not bool(known.all()):
+        question = list(compress(question, known.tolist()))
+        coded, values = [column[known] for column in coded], values[known]
+    questions = tuple(dict.fromkeys(question))
+    return questions, _codes(question, _index(questions)), list(coded), values
+
+
+def _ranks(order: Sequence[Sequence[str]], at: Mapping[str, int]) -> list[float]:
+    row = [math.nan] * len(at)
+    place = 0
+    for group in order:
+        members = [at[name] for name in group if name in at]
+        for member in members:
+            row[member] = place + (len(members) + 1) / 2
+        place += len(members)
+    return row
+
+
+def _clusters(questions: Sequence[str], roots: Mapping[str, str]) -> Ints:
+    numbers: dict[str, int] = {}
+    return np.array(
+        [numbers.setdefault(roots.get(name, name), len(numbers)) for name in questions],
+        dtype=np.int64,
     )
