@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,15 +17,16 @@ from typing import Any, NamedTuple
 import pytest
 
 from peerexam.agents.base import Agent
+from peerexam.agents.breaking import Breaker
 from peerexam.agents.limited import Limited
 from peerexam.agents.retrying import Retrying
 from peerexam.agents.spec import AgentSpec
 from peerexam.agents.stack import ADAPT_FROM, LayerSettings, assemble
 from peerexam.calls import Completion, Message, Request, Sampling, request_key
-from peerexam.errors import CallError, DeadlineExceededError
+from peerexam.errors import AgentLostError, CallError, DeadlineExceededError
 from peerexam.ledger.base import Failure, Ledger
 from peerexam.ledger.opening import open_ledger
-from peerexam.testing.weather import Conditions, Fault, WeatherServer
+from peerexam.testing.weather import Conditions, Fault, Reply, WeatherServer
 from peerexam.testing.weather_words import HALF
 
 ASK = Request((Message("user", "What is the capital of France?"),), Sampling(max_tokens=50))
@@ -174,11 +175,16 @@ async def connect(
     monkeypatch.setenv(f"{provider.upper()}_API_KEY", "sk-very-secret-0123456789")
     async with AsyncExitStack() as stack:
 
-        def connect(server: WeatherServer, timeout: float = 30.0, attempts: int = 2) -> Agent:
+        def connect(
+            server: WeatherServer,
+            timeout: float = 30.0,
+            attempts: int = 2,
+            breaker: Breaker | None = None,
+        ) -> Agent:
             url = server.openai_url if provider == "openai" else server.anthropic_url
             spec = AgentSpec("pupil", provider, "m-1", base_url=url, options={"client": client})
             settings = LayerSettings(timeout=timeout, attempts=attempts)
-            agent = assemble(spec, settings, ledger=ledger)
+            agent = assemble(spec, settings, ledger=ledger, breaker=breaker)
             _wait_in_no_time(agent, attempts, waits)
             stack.push_async_callback(agent.close)
             return agent
@@ -290,6 +296,40 @@ async def test_what_would_fail_again_is_a_failure_at_once(
     assert found.kind == WEATHER[fault].kind
 
 
+BARRED: list[Fault | Reply] = [
+    F.BAD_KEY,
+    F.FORBIDDEN,
+    F.UNKNOWN_MODEL,
+    F.QUOTA_EXHAUSTED,
+    Reply({"error": {"message": "Insufficient Balance"}}, 402),
+]
+
+
+@pytest.mark.parametrize("fault", BARRED, ids=lambda fault: getattr(fault, "value", "402"))
+async def test_a_key_model_or_quota_that_is_no_good_gives_the_agent_up_at_once(
+    fault: Fault | Reply, connect: Connect, waits: Waits
+) -> None:
+    breaker = Breaker("pupil")
+    with WeatherServer([fault, PARIS], NUMBERS) as server:
+        agent = connect(server, breaker=breaker)
+        with pytest.raises(CallError):
+            await agent.complete(ASK)
+        with pytest.raises(AgentLostError, match="agent 'pupil' was given up"):
+            await agent.complete(Request((Message("user", "And of Italy?"),)))
+    assert breaker.lost is not None
+    assert (len(server.requests), waits) == (1, [])
+
+
+@pytest.mark.parametrize(
+    "fault", [fault for fault in [*WEATHER] if fault not in (*BARRED, F.CONNECTION_REFUSED)]
+)
+async def test_no_other_fault_of_one_call_gives_an_agent_up(fault: Fault, connect: Connect) -> None:
+    breaker = Breaker("pupil")
+    with WeatherServer([fault], NUMBERS) as server, suppress(CallError):
+        await connect(server, patience(fault, short=0.2), breaker=breaker).complete(ASK)
+    assert breaker.lost is None
+
+
 async def test_a_wait_beyond_the_deadline_says_so_and_is_not_begun(
     connect: Connect, waits: Waits
 ) -> None:
@@ -344,9 +384,10 @@ async def test_a_refused_limit_is_renamed_where_that_helps_and_named_where_not(
             assert len(server.requests) == 1
 
 
-# The table in the docs.
+# The tables in the docs.
 
-DOCS = Path(__file__).resolve().parents[2] / "docs" / "weather.md"
+PROJECT = Path(__file__).resolve().parents[2]
+DOCS = PROJECT / "docs" / "weather.md"
 ROW = re.compile(r"^\| `([a-z0-9-]+)` \| (.+?) \| (.+?) \| (.+?) \| `(test_\w+)` \|$", re.MULTILINE)
 ROWS = {match[1]: match for match in ROW.finditer(DOCS.read_text(encoding="utf-8"))}
 
@@ -367,3 +408,26 @@ def test_a_row_names_a_test_that_meets_its_fault_and_records_what_the_row_says(
     fate = WEATHER[fault]
     recorded = getattr(fate, "kind", None) or getattr(fate, "state", None) or "ok"
     assert f"`{recorded}`" in row[4]
+
+
+EVENT = re.compile(
+    r"^\| `([a-z-]+)` \| (?:[^|]+ \| ){3}`(tests/[\w/]+\.py)` `(test_\w+)` \|$", re.MULTILINE
+)
+EVENTS = {match[1]: match for match in EVENT.finditer(DOCS.read_text(encoding="utf-8"))}
+
+
+def test_the_docs_say_what_befalls_agents_and_runs() -> None:
+    assert set(EVENTS) == {
+        *("agent-barred", "agent-failing", "agent-lost", "agent-back", "judge-overflow"),
+        *("stall", "blocked", "push-back", "good-weather", "cool-down", "replayed"),
+        *("budget-of-money", "budget-in-flight", "budget-of-agent", "budget-of-time"),
+        *("bug", "ctrl-c", "killed", "rival-dies", "database-restarts"),
+    }
+    rows = DOCS.read_text(encoding="utf-8").count("\n| `")
+    assert rows == len(ROWS) + len(EVENTS), "a row that cannot be read is held to nothing"
+
+
+@pytest.mark.parametrize("event", EVENTS)
+def test_an_events_row_names_a_test_that_is_there(event: str) -> None:
+    source = (PROJECT / EVENTS[event][2]).read_text(encoding="utf-8")
+    assert re.search(rf"^(async )?def {EVENTS[event][3]}\(", source, re.MULTILINE)
