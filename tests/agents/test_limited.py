@@ -10,6 +10,7 @@ from peerexam.agents.function import ScriptedAgent
 from peerexam.agents.gate import Gate
 from peerexam.agents.limited import Limited, TokenBucket
 from peerexam.calls import Completion, Message, Request, Sampling, Usage
+from peerexam.errors import DeadlineExceededError
 
 
 class VirtualTime:
@@ -143,3 +144,14 @@ async def test_the_agents_of_a_run_share_its_slots() -> None:
         for number in range(20):
             group.create_task(agents[number % 4].complete(_ask(number)))
     assert most == 3
+
+
+async def test_an_attempt_that_ends_with_the_deadline_halves_what_adapts() -> None:
+    # With a deadline shorter than the time limit of an attempt no other error is ever seen.
+    async def never(request: Request) -> str:
+        raise DeadlineExceededError("no answer within its deadline")
+
+    agent = Limited(ScriptedAgent(never), 64, adapt_from=16)
+    with pytest.raises(DeadlineExceededError):
+        await agent.complete(_ask(1))
+    assert agent.gate.limit == 8

@@ -10,10 +10,19 @@ from peerexam.agents.base import Agent, Wrapper
 from peerexam.agents.gate import Gate
 from peerexam.agents.token_estimate import actual, estimate
 from peerexam.calls import Completion, Request
-from peerexam.errors import CallTimeoutError, OverloadedError, RateLimitedError
+from peerexam.errors import (
+    CallTimeoutError,
+    DeadlineExceededError,
+    OverloadedError,
+    RateLimitedError,
+    RetryableError,
+)
 
-PUSH_BACKS = (RateLimitedError, OverloadedError, CallTimeoutError)
-"""What says that a provider has more to do than it can; a lost connection does not."""
+PUSH_BACKS = (RateLimitedError, OverloadedError, CallTimeoutError, DeadlineExceededError)
+"""What says that a provider has more to do than it can; a lost connection does not.
+
+A deadline that passes in here passed during an attempt, so it is a time limit like the other.
+"""
 
 Clock = Callable[[], float]
 Sleep = Callable[[float], Awaitable[object]]
@@ -134,7 +143,8 @@ class Limited(Wrapper):
         try:
             completion = await self.inner.complete(request)
         except PUSH_BACKS as error:
-            self.gate.pushed_back(entered, error.retry_after)
+            asked = error.retry_after if isinstance(error, RetryableError) else None
+            self.gate.pushed_back(entered, asked)
             raise
         self.gate.succeeded(entered)
         return completion
