@@ -14,7 +14,15 @@ import pytest
 
 from peerexam.agents.openai import OpenAIAgent, create
 from peerexam.agents.spec import AgentSpec
-from peerexam.calls import Form, Message, Request, Sampling, canonical_json
+from peerexam.calls import (
+    Form,
+    Message,
+    Request,
+    Sampling,
+    TokenLogprob,
+    Usage,
+    canonical_json,
+)
 from peerexam.errors import (
     BadKeyError,
     CallError,
@@ -132,6 +140,18 @@ async def test_log_probabilities_are_read_and_impossible_ones_have_a_floor(
     got = await connect(chat_server([body]).url, logprobs=True).complete(ASK)
     assert got.logprobs is not None
     assert [entry.logprob for entry in got.logprobs] == [-0.5, -9999.0]
+
+
+@pytest.mark.parametrize("number", [10**400, -1, "12"])
+async def test_numbers_that_no_call_has_are_unknown_and_cost_no_answer(
+    chat_server: Any, connect: Connect, number: Any
+) -> None:
+    body = chat_server.completion("ab")
+    body["usage"] = {"prompt_tokens": number, "completion_tokens": 3, "cost": number}
+    body["choices"][0]["logprobs"] = {"content": [{"token": "a", "logprob": 10**400}]}
+    got = await connect(chat_server([body]).url, logprobs=True).complete(ASK)
+    assert (got.text, got.usage, got.cost) == ("ab", Usage(None, 3), None)
+    assert got.logprobs == (TokenLogprob("a", -9999.0),)
 
 
 async def test_a_base_model_is_asked_over_the_completions_endpoint(

@@ -59,3 +59,8 @@ async def test_what_a_router_says_it_cost_wins_over_a_price(
         ScriptedAgent(lambda _: Completion("So.", usage=Usage(7, 2), cost=told)), Price(1.0, 2.0)
     )
     assert (await agent.complete(ASK)).cost == pytest.approx(expected)
+
+
+def test_a_negative_count_of_cached_tokens_makes_nothing_dearer() -> None:
+    price = Price(2.0, 8.0, cached_input=0.5)
+    assert price.of(Usage(100, 5, cached_tokens=-50)) == price.of(Usage(100, 5))

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from peerexam.agents.rejections import Rejection, error_of
+from peerexam.agents.reported import tokens
 from peerexam.agents.thinking import split_thinking
 from peerexam.calls import Completion, State, Usage
 from peerexam.errors import CallError, ContextTooLongError, OverloadedError, QuotaExhaustedError
@@ -96,15 +97,11 @@ def _explanation(body: Mapping[str, Any]) -> str:
 def _usage(usage: Mapping[str, Any]) -> Usage:
     """The API counts cached prompt tokens apart; here they are part of the prompt's."""
     fresh, read, written = (
-        _count(usage.get(name))
+        tokens(usage.get(name))
         for name in ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
     )
     return Usage(
         prompt_tokens=None if fresh is None else fresh + (read or 0) + (written or 0),
-        completion_tokens=_count(usage.get("output_tokens")),
+        completion_tokens=tokens(usage.get("output_tokens")),
         cached_tokens=read,
     )
-
-
-def _count(value: Any) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Mapping
 from typing import Any
 
+from peerexam.agents.reported import dollars, tokens
 from peerexam.agents.thinking import split_thinking
 from peerexam.calls import Completion, State, TokenLogprob, Usage
 from peerexam.errors import OverloadedError
@@ -54,7 +55,7 @@ def read_reply(body: Any, latency: float, dropped: tuple[str, ...] = ()) -> Comp
         logprobs=_logprobs(choice.get("logprobs")),
         model=body["model"] if isinstance(body.get("model"), str) else None,
         dropped=dropped,
-        cost=_cost(usage.get("cost")),
+        cost=dollars(usage.get("cost")),
     )
 
 
@@ -88,21 +89,10 @@ def _usage(usage: Mapping[str, Any]) -> Usage:
     details = usage.get("prompt_tokens_details")
     cached = details.get("cached_tokens") if isinstance(details, dict) else None
     return Usage(
-        prompt_tokens=_count(usage.get("prompt_tokens")),
-        completion_tokens=_count(usage.get("completion_tokens")),
-        cached_tokens=_count(usage.get("prompt_cache_hit_tokens") if cached is None else cached),
+        prompt_tokens=tokens(usage.get("prompt_tokens")),
+        completion_tokens=tokens(usage.get("completion_tokens")),
+        cached_tokens=tokens(usage.get("prompt_cache_hit_tokens") if cached is None else cached),
     )
-
-
-def _count(value: Any) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
-
-
-def _cost(value: Any) -> float | None:
-    """US dollars as a router gives them; anything that is no amount is unknown."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    return float(value) if math.isfinite(value) and value >= 0 else None
 
 
 def _logprobs(found: Any) -> tuple[TokenLogprob, ...] | None:
@@ -119,7 +109,8 @@ def _logprobs(found: Any) -> tuple[TokenLogprob, ...] | None:
 
 
 def _logprob(value: Any) -> float:
-    known = isinstance(value, int | float) and math.isfinite(value)
+    # Not isfinite: that cannot take 10**400, which JSON can hold.
+    known = isinstance(value, int | float) and abs(value) <= sys.float_info.max
     return float(value) if known else LEAST_LOGPROB
 
 

@@ -54,7 +54,7 @@ class Price:
         """
         if usage.prompt_tokens is None or usage.completion_tokens is None:
             return 0.0 if self.is_free else None
-        cached = min(usage.cached_tokens or 0, usage.prompt_tokens)
+        cached = min(max(0, usage.cached_tokens or 0), usage.prompt_tokens)
         cached_price = self.input if self.cached_input is None else self.cached_input
         dollars = (usage.prompt_tokens - cached) * self.input + cached * cached_price
         dollars += usage.completion_tokens * self.output
