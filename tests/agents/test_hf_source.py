@@ -1,5 +1,6 @@
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from urllib.parse import unquote
 
 import pytest
 
+from peerexam.agents.hf_options import OPTIONS
 from peerexam.agents.hf_source import find_source
 from peerexam.agents.registry import create_agent, installed_providers
 from peerexam.agents.spec import AgentSpec, parse_model
@@ -313,3 +315,9 @@ def test_without_a_hub_what_is_missing_is_named_with_the_command(tmp_path: Path)
     assert "org/tiny is not here and cannot be fetched from the hub" in failed.stderr
     assert "hf download org/tiny" in failed.stderr
     assert TOKEN not in failed.stderr
+
+
+def test_the_docs_name_every_option() -> None:
+    page = Path(__file__).resolve().parents[2] / "docs" / "local-models.md"
+    rows = re.findall(r"^\| `(\w+)` \|", page.read_text(encoding="utf-8"), re.MULTILINE)
+    assert sorted(rows) == sorted(OPTIONS)
