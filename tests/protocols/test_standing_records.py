@@ -155,6 +155,21 @@ def test_a_checkpoint_that_cannot_be_read_says_nothing(tmp_path: Path, text: str
     assert read_checkpoint(tmp_path / "none.json", "s") == Checkpoint("s")
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("whole", -1), ("whole", 3), ("whole", "5"), ("calls", 5), ("calls", [5]), ("marks", [])],
+)
+async def test_a_checkpoint_that_someone_wrote_in_is_not_believed(
+    tmp_path: Path, name: str, value: Any
+) -> None:
+    asked, _ = await hold(tmp_path, exam(tmp_path))
+    before = left_by(tmp_path)
+    path = tmp_path / "run" / ".checkpoint.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {name: value}))
+    assert await hold(tmp_path, exam(tmp_path)) == (asked, 0)
+    assert left_by(tmp_path) == before
+
+
 @given(st.integers(0, 2000))
 def test_the_sample_of_calls_stays_small_and_spreads_over_all_questions(questions: int) -> None:
     checkpoint = Checkpoint("s")

@@ -2,20 +2,21 @@
 
 A checkpoint says: under this set-up, so many questions are whole, their records are these first
 bytes of each file, and these calls in the ledger are behind some of them. It is believed only where
-the files still have those bytes (by their digest) and the set-up is the same; otherwise the run
-goes over everything from the ledger. So it may be stale, lost or written out of step with the
-files: nothing rests on it but time.
+the files still have those bytes (by their digest), the set-up is the same, and its own digest says
+that nobody else has written in it; otherwise the run goes over everything from the ledger. So it
+may be stale, lost, mangled or written out of step with the files: nothing rests on it but time.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from peerexam.calls import Json
+from peerexam.calls import Json, canonical_json
 
 _MOST_CALLS = 128
 
@@ -77,7 +78,8 @@ class Checkpoint:
     def write(self, path: Path) -> None:
         """Replace the file in one step; not synced, since it is only believed where it is true."""
         draft = path.with_name(f"{path.name}.part")
-        draft.write_text(json.dumps(asdict(self)), encoding="utf-8")
+        body = asdict(self)
+        draft.write_text(json.dumps({"digest": _digest(body), **body}), encoding="utf-8")
         os.replace(draft, path)
 
 
@@ -85,9 +87,15 @@ def read_checkpoint(path: Path, setup: str) -> Checkpoint:
     """What stands under a set-up; where that is nothing, an empty checkpoint to begin with."""
     try:
         held = json.loads(path.read_bytes())
-        return _from_json(held) if held["setup"] == setup else Checkpoint(setup)
-    except (OSError, ValueError, KeyError, TypeError):
+        if held.pop("digest") != _digest(held) or held["setup"] != setup:
+            return Checkpoint(setup)
+        return _from_json(held)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return Checkpoint(setup)
+
+
+def _digest(body: Mapping[str, Json]) -> str:
+    return hashlib.blake2b(canonical_json(dict(body)).encode(), digest_size=16).hexdigest()
 
 
 def _from_json(held: Mapping[str, Json]) -> Checkpoint:
