@@ -48,6 +48,7 @@ class ModelExaminee:
         self.agent = agent
         self.prompts = prompts
         self.options = options or AnsweringOptions()
+        self._file = _recorded_answers(agent)
 
     @property
     def name(self) -> str:
@@ -61,7 +62,6 @@ class ModelExaminee:
             BudgetReachedError: The budget stops the call.
             SetupError: The prompt cannot be filled in.
         """
-        recorded = _recorded_answers(self.agent)
         chat = "chat" in self.agent.features
         rendered = self.prompts.render("answer", chat, question=question.text)
         sampling = Sampling(
@@ -70,8 +70,8 @@ class ModelExaminee:
             stop=rendered.stop,
         )
         try:
-            if recorded is not None:
-                completion = recorded.answer_for(question.id, question.text)
+            if self._file is not None:
+                completion = self._file.answer_for(question.id, question.text)
             else:
                 completion = await self.agent.complete(Request(rendered.messages, sampling))
         except CallError as error:

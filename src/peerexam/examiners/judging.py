@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass
 from functools import partial
 
@@ -149,8 +148,8 @@ class PromptJudge:
             max_tokens=self.options.max_tokens,
             # A reply that is held to a form ends by itself.
             stop=() if form else rendered.stop,
+            form=form,
         )
-        sampling = dataclasses.replace(sampling, form=form)
         return Asker(self.agent, self.prompts, sampling, self.options.reasks, shown)
 
 

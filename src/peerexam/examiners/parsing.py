@@ -103,7 +103,7 @@ def json_value(text: str) -> Json:
 
 def _loads(text: str) -> Json:
     try:
-        return json.loads(text, object_pairs_hook=_without_repeats)
+        return _DECODER.decode(text)
     except (ValueError, RecursionError):
         return None
 
@@ -113,3 +113,7 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(body) != len(pairs):
         raise ValueError("a key stands twice")
     return body
+
+
+# Made once: `json.loads` with an option makes a decoder for every reply.
+_DECODER = json.JSONDecoder(object_pairs_hook=_without_repeats)

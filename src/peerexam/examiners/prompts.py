@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from peerexam.calls import Message, canonical_json
 from peerexam.errors import SetupError
 from peerexam.examiners.rubric import Rubric
+from peerexam.examiners.skeletons import Skeleton, filled, lets_through, skeleton
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -34,6 +35,10 @@ _STOPS: Mapping[str, tuple[str, ...]] = {
     "compare.completion": ("\n\n",),
     "reask_compare.completion": ("\n\n",),
 }
+
+
+_Told = tuple[Any, ...]
+"""A prompt's name and, by field, what decides its words beside the texts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +75,8 @@ class PromptLibrary:
     def __init__(self, overrides: Mapping[str, Path] | None = None) -> None:
         self._texts = _shipped()
         self._templates: dict[str, Template] = {}
-        self._digests: dict[tuple[Any, ...], tuple[str, tuple[Rubric, ...]]] = {}
+        self._digests: dict[_Told, tuple[str, tuple[Rubric, ...]]] = {}
+        self._skeletons: dict[_Told, Skeleton | None] = {}
         for name, path in (overrides or {}).items():
             if name not in self._texts:
                 raise SetupError(
@@ -102,15 +108,16 @@ class PromptLibrary:
         full = name if chat else name + COMPLETION
         if full not in self._texts:
             raise SetupError(f"there is no prompt '{full}'; prompts are {', '.join(self.names)}")
+        told = _told(full, fields)
         try:
-            text = self._template(full).render(**fields)
+            text = self._filled(told, full, fields)
             # A text to be continued ends where the template ends, to the very character.
             text = text.strip() if chat else text
         except jinja2.TemplateSyntaxError as error:
             raise SetupError(f"prompt '{full}', line {error.lineno}: {error.message}") from error
         except jinja2.TemplateError as error:
             raise SetupError(f"prompt '{full}' cannot be filled in: {error.message}") from error
-        digest = self._digest(full, fields)
+        digest = self._digest(told, full, fields)
         return Rendered((Message("user", text),), digest, _STOPS.get(full, ()))
 
     def _template(self, name: str) -> Template:
@@ -120,16 +127,30 @@ class PromptLibrary:
             found = self._templates[name] = self._environment.get_template(name)
         return found
 
-    def _digest(self, name: str, fields: Mapping[str, Any]) -> str:
-        switches = {k: v for k, v in fields.items() if isinstance(v, bool)}
-        rubrics = {k: v for k, v in fields.items() if isinstance(v, Rubric)}
-        # A rubric is told by the object: it is kept here, so no other gets its number.
-        told = (name, *switches.items(), *((k, id(v)) for k, v in rubrics.items()))
+    def _filled(self, told: _Told, name: str, fields: Mapping[str, Any]) -> str:
+        if told not in self._skeletons:
+            self._skeletons[told] = self._skeleton(name, fields)
+        bones = self._skeletons[told]
+        return self._template(name).render(**fields) if bones is None else filled(bones, fields)
+
+    def _skeleton(self, name: str, fields: Mapping[str, Any]) -> Skeleton | None:
+        """None where the template must be gone through every time."""
+        if not all(type(value) in (bool, str, Rubric) for value in fields.values()):
+            return None
+        texts = {field for field, value in fields.items() if isinstance(value, str)}
+        if not lets_through(self._environment, self._texts[name], texts):
+            return None
+        return skeleton(self._template(name), fields)
+
+    def _digest(self, told: _Told, name: str, fields: Mapping[str, Any]) -> str:
         known = self._digests.get(told)
         if known is None:
+            switches = {k: v for k, v in fields.items() if isinstance(v, bool)}
+            rubrics = {k: v for k, v in fields.items() if isinstance(v, Rubric)}
             settings: dict[str, Any] = {**switches, **{k: v.to_json() for k, v in rubrics.items()}}
             body = canonical_json([self._texts[name], settings]).encode("utf-8", "surrogatepass")
             digest = hashlib.sha256(body).hexdigest()[:_HASH_DIGITS]
+            # A rubric is told by the object: it is kept here, so no other gets its number.
             known = self._digests[told] = (digest, tuple(rubrics.values()))
         return known[0]
 
@@ -146,6 +167,14 @@ class PromptLibrary:
             lstrip_blocks=True,
             autoescape=False,
         )
+
+
+def _told(name: str, fields: Mapping[str, Any]) -> _Told:
+    told: list[Any] = [name]
+    for field, value in fields.items():
+        kind = type(value)
+        told += (field, value if kind is bool else id(value) if kind is Rubric else kind)
+    return tuple(told)
 
 
 def _shipped() -> dict[str, str]:

@@ -215,6 +215,7 @@ def _from_json(
     return _settled(claims, scales)
 
 
+@functools.lru_cache(maxsize=256)
 def _folded(label: str) -> str:
     words = re.sub(r"[\s_-]+", " ", label.strip()).lower()
     return re.sub(r"(?<=\S) (?:score|rating|mark)$", "", words)
