@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from peerexam.agents.function import FunctionAgent
-from peerexam.agents.landing import Flight, Landing
+from peerexam.agents.landing import Flight, Landing, WindingUp, wind_up_by
 from peerexam.agents.stack import LayerSettings, wrap
 from peerexam.calls import Completion, Message, Request, request_key
 from peerexam.errors import OverloadedError, PermanentError, RateLimitedError
@@ -106,3 +106,19 @@ async def test_errors_pass_as_they_are() -> None:
 
     with pytest.raises(PermanentError, match="a bug"):
         await Landing(FunctionAgent("broken", broken)).complete(REQUEST)
+
+
+async def test_a_program_that_winds_up_sends_nothing_more_and_has_one_grace_for_all() -> None:
+    sent: list[str] = []
+    flag = WindingUp()
+    wind_up_by(flag)
+    agent = Landing(slow(3600, sent))
+    flight = Flight(agent.complete(REQUEST))
+    await asyncio.sleep(0.05)
+    flag.begin()
+    with pytest.raises(asyncio.CancelledError):
+        await Flight(agent.complete(Request((Message("user", "And you?"),)))).wait()
+    assert sent == ["How are you?"]
+    flag.until = asyncio.get_running_loop().time()  # the grace has been used up by others
+    await asyncio.wait_for(flight.land(grace=3600), 60)
+    assert flight.was_cancelled

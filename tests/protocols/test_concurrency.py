@@ -65,3 +65,29 @@ async def test_one_failure_cancels_the_rest() -> None:
     with pytest.raises(ValueError, match="broken"):
         await together([wait(), fail()])
     assert cancelled.is_set()
+
+
+async def test_a_cancellation_reaches_all_at_once_though_some_take_long_to_end() -> None:
+    told: list[int] = []
+    all_told = asyncio.Event()
+
+    async def work(item: int) -> None:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            told.append(item)
+            if len(told) == 3:
+                all_told.set()
+            await all_told.wait()  # it ends only when every other has been told
+            raise
+
+    async def consume() -> None:
+        async for _ in in_order(range(3), work, 3):
+            pass
+
+    task = asyncio.create_task(consume())
+    await asyncio.sleep(0.01)
+    task.cancel()
+    await asyncio.wait((task,), timeout=5)
+    assert task.done()
+    assert sorted(told) == [0, 1, 2]

@@ -35,6 +35,39 @@ class Passage:
 _passage: ContextVar[Passage | None] = ContextVar("passage of this task's flight", default=None)
 
 
+@dataclass(slots=True, eq=False)
+class WindingUp:
+    """Whether a whole program is being stopped, and how long what was sent is still waited for.
+
+    Work is called off level by level, so that without it each level would have a grace of its own,
+    and go on sending until its turn comes.
+
+    Attributes:
+        until: By the loop's clock; None while nobody stops it.
+    """
+
+    until: float | None = None
+
+    def begin(self) -> None:
+        """From now on nothing is sent, and the grace runs for all that was."""
+        self.until = asyncio.get_running_loop().time() + GRACE
+
+
+_winding_up: ContextVar[WindingUp | None] = ContextVar("winding up of this program", default=None)
+
+
+def wind_up_by(flag: WindingUp) -> None:
+    """Let the running task, and all that it starts, be stopped by a flag."""
+    _winding_up.set(flag)
+
+
+def _left_of(grace: float) -> float:
+    flag = _winding_up.get()
+    if flag is None or flag.until is None:
+        return grace
+    return max(0.0, min(grace, flag.until - asyncio.get_running_loop().time()))
+
+
 class Flight:
     """A call on its way to the ledger, which may have several who wait for it.
 
@@ -93,7 +126,7 @@ class Flight:
         self._passage.called_off = True
         try:
             if self._passage.sent:
-                await asyncio.wait((self._task,), timeout=grace)
+                await asyncio.wait((self._task,), timeout=_left_of(grace))
         finally:
             self._task.cancel()  # does nothing to a task that has ended
         await asyncio.wait((self._task,))
@@ -137,7 +170,8 @@ class Landing(Wrapper):
         passage = _passage.get()
         if passage is None:
             return await self.inner.complete(request)
-        if passage.called_off:
+        flag = _winding_up.get()
+        if passage.called_off or (flag is not None and flag.until is not None):
             raise asyncio.CancelledError
         passage.sent = True
         try:

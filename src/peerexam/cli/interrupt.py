@@ -8,6 +8,7 @@ import signal
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
+from peerexam.agents.landing import WindingUp, wind_up_by
 from peerexam.cli.output import note
 
 T = TypeVar("T")
@@ -31,6 +32,8 @@ def run_interruptibly(work: Coroutine[Any, Any, T]) -> T:
 async def _supervised(work: Coroutine[Any, Any, T]) -> T:
     task = asyncio.current_task()
     pressed = False
+    winding_up = WindingUp()
+    wind_up_by(winding_up)
 
     def press() -> None:
         nonlocal pressed
@@ -38,6 +41,7 @@ async def _supervised(work: Coroutine[Any, Any, T]) -> T:
             os._exit(_STATUS)  # what was answered is on disk already; nothing is left to save
         pressed = True
         note("stopping; press Ctrl-C again to end at once")
+        winding_up.begin()
         if task is not None:
             task.cancel()
 

@@ -101,7 +101,10 @@ async def in_order(
                 waiting.append(asyncio.create_task(run(item)))
             if not waiting:
                 return
-            yield await waiting[0]
+            # Not awaited itself: a cancellation is for all that wait, at once, and not for the
+            # first alone and for the others when that has ended.
+            await asyncio.wait((waiting[0],))
+            yield waiting[0].result()
             waiting.popleft()
     finally:
         for task in waiting:
