@@ -26,6 +26,7 @@ from peerexam.ledger.postgres_server import Connection, Server, Session
 
 _BATCH = 512
 _POLL = 0.05  # seconds between looks at what others have claimed
+_RETURN = 6.0  # seconds after a lost connection in which others come back too
 _LOOK_ROUND = 0.5  # seconds between looks for who died, and for who waits for our claims
 
 _FIND = """
@@ -124,6 +125,8 @@ class Desk:
         owner = claims.become_owner(connection)
         if self.owner:
             claims.hand_over(connection, self.owner, owner)
+            # Others may have lost theirs too, and are not dead for coming back a little later.
+            self._next_look = time.monotonic() + _RETURN
         self.owner = owner
         self._sought.clear()  # those locks went with the old connection
 
