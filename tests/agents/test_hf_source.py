@@ -50,8 +50,10 @@ def test_a_folder_may_be_written_in_every_way_a_path_can(
 ) -> None:
     monkeypatch.chdir(base_model.parent)
     monkeypatch.setenv("HOME", str(base_model.parent))
-    ways = [f"./{base_model.name}", base_model.name, f"~/{base_model.name}", str(base_model)]
+    ways = [f"./{base_model.name}", f"~/{base_model.name}", str(base_model)]
     assert {find_source(way, None).folder for way in ways} == {base_model.resolve()}
+    with pytest.raises(SetupError, match="hub"):  # a bare name is the hub's, whatever lies here
+        find_source(base_model.name, None)
 
 
 def test_a_chat_template_may_stand_in_the_tokenizers_config(

@@ -17,7 +17,7 @@ from peerexam.agents.session import SessionClock
 from peerexam.agents.stack import LayerSettings, wrap
 from peerexam.agents.time_budgeted import TimeBudgeted
 from peerexam.calls import Message, Request
-from peerexam.errors import BudgetReachedError, OverloadedError
+from peerexam.errors import BudgetReachedError, OverloadedError, RateLimitedError
 from peerexam.ledger.opening import open_ledger
 
 
@@ -254,3 +254,17 @@ def test_an_agents_time_ends_between_questions_once_the_first_call_is_known(
     if whole:
         assert own.spent.seconds == len(done) * calls * seconds, "no call for what is not whole"
     assert own.held.seconds == pytest.approx(0)
+
+
+async def test_time_that_is_up_ends_a_wait_that_the_provider_asked_for() -> None:
+    def limited(request: Request) -> str:
+        raise RateLimitedError("come back in half a minute", 30.0)
+
+    breaker, session = Breaker("slow"), SessionClock(0.2)
+    session.when_over(breaker.stop)
+    agent = wrap(ScriptedAgent(limited), LayerSettings(), breaker=breaker, session=session)
+    loop = asyncio.get_running_loop()
+    started = loop.time()
+    with pytest.raises(BudgetReachedError, match=r"time is up \(0\.2 seconds a session\)"):
+        await agent.complete(_ask())
+    assert loop.time() - started < 20, "and not after the half minute"

@@ -74,7 +74,7 @@ def find_source(model: str, revision: str | None, *, trust_remote_code: bool = F
             reached.
     """
     path = Path(model).expanduser()
-    is_path = is_folder(model) or path.is_dir()
+    is_path = is_folder(model)
     if model.endswith(".gguf") or is_path:
         if revision is not None:
             raise SetupError(f"option revision is for models on the hub, and '{model}' is a path")

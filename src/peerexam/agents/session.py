@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable
+
+from peerexam.errors import BudgetReachedError
 
 
 class Mean:
@@ -45,11 +48,26 @@ class SessionClock:
         self.seconds = seconds
         self.now = clock
         self._started_at: float | None = None
+        self._when_over: list[Callable[[BudgetReachedError], object]] = []
+
+    def when_over(self, callback: Callable[[BudgetReachedError], object]) -> None:
+        """Have someone told when the time is up, also while no call is sent that would notice."""
+        self._when_over.append(callback)
 
     def start(self) -> None:
         """A call is made; only the first one starts the clock."""
-        if self._started_at is None:
-            self._started_at = self.now()
+        if self._started_at is not None:
+            return
+        self._started_at = self.now()
+        if self.seconds is not None and self._when_over:
+            asyncio.get_running_loop().call_later(self.seconds, self._end)
+
+    def _end(self) -> None:
+        reached = BudgetReachedError(
+            f"the budget of the run is reached: its time is up ({self.seconds:g} seconds a session)"
+        )
+        for callback in self._when_over:
+            callback(reached)
 
     @property
     def elapsed(self) -> float:

@@ -265,6 +265,7 @@ class _Builder:
         settings = _layers(agent, self._config.limits.concurrency)
         breaker = Breaker(agent.name, agent.limits.give_up_after)
         self.breakers[agent.name] = breaker
+        self._meters.session.when_over(breaker.stop)
         lane = self._progress.paid
         given = self._given.get(agent.name)
         build = partial(assemble, agent_spec(agent)) if given is None else partial(wrap, given)
