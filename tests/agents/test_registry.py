@@ -93,6 +93,16 @@ def test_another_packages_provider_comes_by_entry_point(
     assert (sources["good"], sources["openai"]) == ("plugin", "built in")
 
 
+def test_a_factory_that_breaks_is_named_with_its_agent_and_not_called_our_fault(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _install(tmp_path, "brittle = plugin_brittle:create")
+    (tmp_path / "plugin_brittle.py").write_text("def create(spec): return int(spec.model)\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(SetupError, match=r"agent 'odd': provider 'brittle'.*'six': ValueError"):
+        create_agent(AgentSpec("odd", "brittle", "six"))
+
+
 def _install(folder: Path, entries: str) -> None:
     meta = folder / "plugin-1.0.dist-info"
     meta.mkdir()

@@ -15,7 +15,7 @@ from importlib.metadata import EntryPoint, entry_points
 
 from peerexam.agents.base import Agent
 from peerexam.agents.spec import AgentSpec
-from peerexam.errors import MissingExtraError, SetupError, UnknownProviderError
+from peerexam.errors import MissingExtraError, PeerexamError, SetupError, UnknownProviderError
 
 GROUP = "peerexam.agents"
 """Entry point group: `name = "module:factory"`."""
@@ -131,7 +131,7 @@ def create_agent(spec: AgentSpec) -> Agent:
     if factory is None and built_in is not None:
         factory = _load_built_in(spec.provider, built_in)
     if factory is None:
-        factory = _load_entry_point(spec.provider)
+        factory = _from_a_package(spec.provider)
     return factory(spec)
 
 
@@ -172,6 +172,24 @@ def _load_built_in(provider: str, built_in: BuiltIn) -> Factory:
     module, _, name = built_in.target.partition(":")
     factory: Factory = getattr(importlib.import_module(module), name)
     return factory
+
+
+def _from_a_package(provider: str) -> Factory:
+    """Its factory; what goes wrong inside of it is told as the package's fault and not as ours."""
+    load = _load_entry_point(provider)
+
+    def create(spec: AgentSpec) -> Agent:
+        try:
+            return load(spec)
+        except PeerexamError:
+            raise
+        except Exception as error:
+            raise SetupError(
+                f"agent '{spec.name}': provider '{provider}', which comes from a package, cannot "
+                f"make '{spec.model}': {type(error).__name__}: {error}"
+            ) from error
+
+    return create
 
 
 def _load_entry_point(provider: str) -> Factory:
