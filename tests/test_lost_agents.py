@@ -109,6 +109,7 @@ async def test_dead_agents_do_not_take_the_exam_down(
     ):
         assert words in reason
     assert SECRET not in reason
+    assert reason.count("ConnectionFailedError") == 1, "why an agent was given up is told once"
 
     folder = RunFolder(tmp_path)
     states = {name: {a.state for a in folder.answers() if a.examinee == name} for name in LEVELS}

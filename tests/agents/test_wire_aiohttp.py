@@ -11,7 +11,7 @@ from peerexam.agents.base import Agent
 from peerexam.agents.registry import create_agent
 from peerexam.agents.spec import AgentSpec
 from peerexam.calls import Message, Request, Sampling
-from peerexam.errors import PermanentError, SetupError
+from peerexam.errors import ConnectionFailedError, PermanentError, SetupError
 from peerexam.testing.weather import Asked, Reply, Scripted, WeatherServer
 from peerexam.testing.weather_words import answer
 
@@ -41,6 +41,16 @@ async def text_of(agent: Agent) -> str:
         return (await agent.complete(REQUEST)).text
     finally:
         await agent.close()
+
+
+@pytest.mark.parametrize("provider", ["openai", "anthropic"])
+async def test_a_closed_port_is_told_in_words_with_its_address_once(provider: str) -> None:
+    with WeatherServer(["The Seine."]) as server:
+        agent = agent_at(server, provider)
+        server.stop_listening()
+        with pytest.raises(ConnectionFailedError, match="refused; check the address") as caught:
+            await text_of(agent)
+        assert str(caught.value).count(server.anthropic_url) == 1
 
 
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])

@@ -135,7 +135,7 @@ def check_options(
             "for the server go into extra_body"
         )
     if options.get("client", "lean") not in _CLIENTS:
-        raise SetupError(f"client is {' or '.join(_CLIENTS)}")
+        raise SetupError(f"provider {provider}: client is {' or '.join(_CLIENTS)}")
     timeout = options.get("timeout")
     if timeout is not None and not (_is_number(timeout) and timeout > 0):
         raise SetupError("timeout is a number of seconds, more than 0")

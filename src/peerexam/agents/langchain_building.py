@@ -106,9 +106,11 @@ def _set_up(spec: AgentSpec, error: Exception, arguments: Mapping[str, Any]) -> 
     words = blotter(tuple(text for text in given if len(text) >= _SHORTEST_KEY))(str(error))
     if "api_key" not in arguments and _MISSING_KEY.search(words):
         return _missing_key(spec, _variable_in(words))
+    line = " ".join(words.split())
+    line = f"{line[:500]}…" if len(line) > 500 else line.removesuffix(".")
     return SetupError(
-        f"agent '{spec.name}': LangChain cannot make '{spec.model}': {words[:500]}. A model is "
-        "named provider:model, as in langchain/openai:gpt-4o-mini"
+        f"agent '{spec.name}': LangChain cannot make '{spec.model}': {line}. A model is named "
+        "provider:model, as in langchain/openai:gpt-4o-mini"
     )
 
 

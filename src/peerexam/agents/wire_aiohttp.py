@@ -7,6 +7,7 @@ neither. What a call costs here does not grow with the number of calls in flight
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -165,6 +166,11 @@ class AiohttpWire:
         return f"{parts.scheme}://{parts.netloc}{parts.path}"
 
     def _words(self, error: Exception) -> str:
+        # aiohttp tells these two with the address once more, its own class, and no mend.
+        if type(error) is aiohttp.ClientConnectorError and error.errno:
+            return f"{os.strerror(error.errno)}; check the address, and that the server is up"
+        if isinstance(error, aiohttp.ClientConnectorDNSError):
+            return self._blot(f"host {error.host}: {error.strerror}; check the address")
         said = " ".join(f"{type(error).__name__}: {error}".split())
         return self._blot(said)[:300]
 

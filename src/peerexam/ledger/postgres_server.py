@@ -182,6 +182,8 @@ def _mend(error: psycopg.Error) -> str:
     # While connecting, libpq gives a text and no code.
     if "password" in said or "authentication failed" in said:
         return "check user and password"
+    if "does not exist" in said and 'role "' in said:
+        return "check the user's name, or make it with `createuser`"
     if "does not exist" in said and "database" in said:
         return "make the database first, with `createdb`"
     if isinstance(error, psycopg.OperationalError):

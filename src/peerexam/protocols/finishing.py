@@ -143,11 +143,17 @@ def _failed(failed: Mapping[str, int], tally: Tally) -> list[str]:
     ]
     if failed:
         by_whom = ", ".join(
-            f"{who} ({times}{_first_reason(tally.why.get(who))})"
+            f"{who} ({times}{_first_reason(_unsaid(who, tally))})"
             for who, times in sorted(failed.items())
         )
         reasons.append(f"calls failed: {by_whom}; {tally.again}")
     return reasons
+
+
+def _unsaid(who: str, tally: Tally) -> str | None:
+    """Why somebody's calls failed, unless the agent was given up, which says it."""
+    agent, _, _ = who.rpartition(" as ")
+    return None if agent in tally.lost else tally.why.get(who)
 
 
 def _too_long(tally: Tally) -> list[str]:
