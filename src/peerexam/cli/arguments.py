@@ -89,7 +89,9 @@ def _config_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def _running_flags(parser: argparse.ArgumentParser, ledger: str = "in the run's folder") -> None:
-    parser.add_argument("--db", metavar="URL", help=f"the ledger (default: {ledger})")
+    parser.add_argument(
+        "--db", metavar="URL", help=f"the ledger: a file or postgresql://… (default: {ledger})"
+    )
     parser.add_argument("--quiet", action="store_true", help="no progress")
     parser.add_argument(
         "--stall",

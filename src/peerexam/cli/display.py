@@ -76,7 +76,8 @@ class _LineDisplay:
         note(text)
 
     def close(self, now: Snapshot) -> None:
-        self._say(describe(now))
+        if now.note or now.done:  # a set-up that fails at once has no progress to tell of
+            self._say(describe(now))
 
     def _say(self, line: str) -> None:
         if line and line != self._last and not self._quiet:
