@@ -47,7 +47,7 @@ def test_the_terminal_shows_unfit_judges_with_the_reason(standings: dict[str, An
     assert unfit[0].endswith("swap consistency 0.19 is under 0.5")
     # Third-party where there is one: +22 of alder; cedar has only the first estimate.
     assert any("+22 [+12, +32]" in line for line in lines if line.startswith("alder"))
-    assert "-5 [-15, +5]" in unfit[0]
+    assert "−5 [−15, +5]" in unfit[0]
 
 
 def test_the_columns_of_the_terminal_stand_under_each_other(standings: dict[str, Any]) -> None:

@@ -11,7 +11,7 @@ from peerexam.calls import Json
 from peerexam.report.conclusion import Standings, basis, cautions, headline
 from peerexam.report.inert import Cell, csv_text, markdown_text, printable, width_of
 from peerexam.report.judges_view import Measure, judge_rows
-from peerexam.report.numbers import MISSING
+from peerexam.report.numbers import MISSING, signed, span
 from peerexam.report.standings_view import standing_rows
 from peerexam.runfolder import RunFolder
 
@@ -174,11 +174,11 @@ def _own_favour(preference: Mapping[str, Json] | None) -> str:
     for key in ("third_party", "win_rate"):
         estimate: dict[str, Any] = (preference or {}).get(key) or {}
         if estimate.get("value") is not None:
-            ends = [estimate.get("low"), estimate.get("high")]
-            value = f"{100 * estimate['value']:+.0f}"
-            if None in ends:
+            value = signed(100 * estimate["value"], 0)
+            low, high = estimate.get("low"), estimate.get("high")
+            if low is None or high is None:
                 return value
-            return f"{value} [{', '.join(f'{100 * end:+.0f}' for end in ends if end is not None)}]"
+            return f"{value} {span(signed(100 * low, 0), signed(100 * high, 0))}"
     return MISSING
 
 
