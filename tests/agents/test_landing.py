@@ -45,6 +45,21 @@ async def test_a_call_that_was_sent_reaches_the_ledger_when_the_run_is_called_of
     assert sent == ["How are you?"]
 
 
+async def test_who_is_told_twice_to_stop_still_lets_the_call_come_home(tmp_path: Path) -> None:
+    """As in nested task groups, each of which calls off what is below it."""
+    async with SqliteLedger.open(tmp_path / "ledger.sqlite") as ledger:
+        agent = wrap(slow(0.3, []), LayerSettings(), ledger=ledger)
+        task = asyncio.create_task(agent.complete(REQUEST))
+        for _ in range(3):
+            await asyncio.sleep(0.05)
+            task.cancel()
+        await asyncio.wait((task,))
+        assert task.cancelled()
+        assert isinstance(await ledger.find(request_key(agent.fingerprint, REQUEST)), Completion), (
+            "it was sent, and so it is paid for"
+        )
+
+
 async def test_what_still_waits_for_its_place_is_not_sent() -> None:
     sent: list[str] = []
     agent = wrap(slow(0.2, sent), LayerSettings(concurrency=1))

@@ -124,12 +124,26 @@ class Flight:
         given a little time, and goes on its usual way into the ledger.
         """
         self._passage.called_off = True
-        try:
-            if self._passage.sent:
-                await asyncio.wait((self._task,), timeout=_left_of(grace))
-        finally:
-            self._task.cancel()  # does nothing to a task that has ended
+        told_again = await self._come_home(_left_of(grace)) if self._passage.sent else False
+        self._task.cancel()  # does nothing to a task that has ended
         await asyncio.wait((self._task,))
+        if told_again:
+            raise asyncio.CancelledError
+
+    async def _come_home(self, grace: float) -> bool:
+        """Wait for the answer; whether who waits was told to stop once more meanwhile.
+
+        Each level of the work that is called off tells those below it, so one who waits here hears
+        it several times, and the answer is paid for all the same.
+        """
+        loop = asyncio.get_running_loop()
+        until, told_again = loop.time() + grace, False
+        while not self._task.done() and (left := until - loop.time()) > 0:
+            try:
+                await asyncio.wait((self._task,), timeout=left)
+            except asyncio.CancelledError:
+                told_again = True
+        return told_again
 
     async def _run(self, work: Coroutine[Any, Any, Completion]) -> None:
         """Tell those who wait from here, and not by the task's end: that is one turn less."""

@@ -129,7 +129,9 @@ def _status(questions: QuestionSet, tally: Tally) -> tuple[Status, str | None]:
     if tally.stopped is not None:
         whole = len(questions.questions)
         so_far = f"{tally.examined} of {whole} questions are whole"
-        reasons.append(f"{tally.stopped}; {so_far if whole else 'no question is set yet'}")
+        state = so_far if whole else "no question is set yet"
+        mend = "the same command goes on, with a bigger budget (one of seconds counts anew)"
+        reasons.append(f"{tally.stopped}; {state}; {mend}")
     papers = {f"{who} as examiner": times for who, times in questions.failures.items()}
     failed = {who: times for who, times in (tally.failures + Counter(papers)).items() if times}
     reasons += _failed(failed, tally) + _too_long(tally)

@@ -218,6 +218,8 @@ def _why_unfit(
     invalid = measures["invalid_rate"].value
     if invalid is not None and invalid > limits.max_invalid_rate:
         reasons.append(f"invalid rate {invalid:.2f} is above {limits.max_invalid_rate:g}")
+    elif invalid is not None and invalid >= 1:
+        reasons.append("none of its replies could be used")  # whatever bounds were set
     first = measures["first_preference"].value
     if first is not None and abs(first) > limits.max_first_preference:
         place = "first" if first > 0 else "second"
