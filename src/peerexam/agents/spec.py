@@ -53,7 +53,7 @@ def parse_model(text: str) -> tuple[str, str, str | None, dict[str, Json]]:
     found = re.search(r"@(https?://.*)$", model)
     if found:
         model, base_url = model[: found.start()], found.group(1)
-    elif re.search(r"@[\w.-]+:\d+(/|$)", model):
+    elif re.search(r"@[\w.-]+:\d+(/|$)|@[\w.+-]+:/", model):
         raise SetupError(
             f"'{text}' names an endpoint without http:// or https://: write provider/model@http://…"
         )
