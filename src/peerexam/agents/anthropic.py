@@ -37,14 +37,13 @@ from peerexam.agents.hosted import (
     without_login,
 )
 from peerexam.agents.openai_dialect import refused_parameter
-from peerexam.agents.rejections import Rejection, blotter, rejection_in
+from peerexam.agents.rejections import Rejection, blotter, naming, rejection_in
 from peerexam.agents.spec import AgentSpec
 from peerexam.agents.wire import Wire
 from peerexam.calls import Completion, Json, Request
 from peerexam.errors import (
     CallError,
     MissingExtraError,
-    PermanentError,
     RefusedParameterError,
     SetupError,
 )
@@ -56,6 +55,7 @@ DEFAULT_VERSION = "2023-06-01"
 DEFAULT_MAX_TOKENS = 4096
 
 _LEAST_BUDGET = 1024
+_MENDS = {"json_schema": "where the model can, set the option json_schema: true"}
 _OPTIONS = (
     "client",
     "thinking",
@@ -144,28 +144,15 @@ class AnthropicAgent(Provider):
         return replace(found, text=text, state="ok" if text.strip() else "empty")
 
     def _check_request(self, request: Request) -> None:
-        sampling = request.sampling
-        if request.continuation is not None:
-            raise PermanentError(f"{self._name} gives no log-probabilities of a given text")
-        if sampling.top_logprobs is not None:
+        if request.continuation is None and request.sampling.top_logprobs is not None:
             raise RefusedParameterError(
                 f"{self._name} gives no log-probabilities: the API has none", "top_logprobs"
             )
-        if sampling.form is not None and sampling.form.kind not in self._features:
-            mend = ": where the model can, set the option json_schema: true"
-            raise RefusedParameterError(
-                f"{self._name} cannot hold a reply to a {sampling.form.kind}"
-                + mend * (sampling.form.kind == "json_schema"),
-                sampling.form.kind,
-            )
+        self.refuse_unclaimed(request, _MENDS)
 
     def _refusal(self, rejection: Rejection, sent: Mapping[str, Any]) -> CallError:
-        error = failure_of(rejection, self._model)
-        if type(error) is PermanentError and rejection.status in (400, 422):
-            name = refused_parameter(rejection, {**self._extra, **sent})
-            if name is not None:
-                return RefusedParameterError(f"parameter {name} refused: {error}", name)
-        return error
+        name = refused_parameter(rejection, {**self._extra, **sent})
+        return naming(failure_of(rejection, self._model), rejection, name)
 
 
 def create(spec: AgentSpec) -> Agent:

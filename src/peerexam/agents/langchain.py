@@ -32,17 +32,16 @@ from peerexam.agents.langchain_errors import error_of_rejection, read_failure
 from peerexam.agents.langchain_identity import identity_of, model_name, secrets_of
 from peerexam.agents.langchain_reply import read_broken_off, read_result
 from peerexam.agents.openai_dialect import Dialect, refused_parameter
-from peerexam.agents.rejections import Rejection, blotter
+from peerexam.agents.rejections import Rejection, blotter, naming
 from peerexam.agents.spec import AgentSpec
 from peerexam.calls import Completion, Request
 from peerexam.errors import (
     CallError,
     PeerexamError,
-    PermanentError,
-    RefusedParameterError,
     SetupError,
 )
 
+_MENDS = {"json_schema": "where its server can, set the option json_schema: true"}
 _FIELDS = {
     "temperature": ("temperature",),
     "top_p": ("top_p",),
@@ -103,7 +102,7 @@ class LangChainAgent(Provider):
             RetryableError: Rate limit, overload, time-out, no connection, unreadable reply.
             PermanentError: Anything that would fail again.
         """
-        self._check_request(request)
+        self.refuse_unclaimed(request, _MENDS)
         while True:
             sent = self._dialect.body(request)
             reply = await self._ask(request, sent)
@@ -188,25 +187,9 @@ class LangChainAgent(Provider):
             and (name in refused or self._field(places) is None)
         )
 
-    def _check_request(self, request: Request) -> None:
-        form = request.sampling.form
-        if request.continuation is not None:
-            raise PermanentError(f"{self._name} gives no log-probabilities of a given text")
-        if form is not None and form.kind not in self._features:
-            mend = ": where its server can, set the option json_schema: true"
-            raise RefusedParameterError(
-                f"{self._name} cannot hold a reply to a {form.kind}"
-                f"{mend if form.kind == 'json_schema' else ''}",
-                form.kind,
-            )
-
     def _refusal(self, rejection: Rejection, sent: Mapping[str, Any]) -> CallError:
-        error = error_of_rejection(rejection, self._model)
-        if type(error) is PermanentError and rejection.status in (400, 422):
-            name = refused_parameter(rejection, sent) or rejection.param
-            if name is not None:
-                return RefusedParameterError(f"parameter {name} refused: {error}", name)
-        return error
+        name = refused_parameter(rejection, sent) or rejection.param
+        return naming(error_of_rejection(rejection, self._model), rejection, name)
 
 
 def from_langchain(

@@ -29,15 +29,13 @@ from peerexam.agents.hosted import (
 )
 from peerexam.agents.openai_dialect import Dialect, refused_parameter
 from peerexam.agents.openai_reply import read_reply
-from peerexam.agents.rejections import Rejection, blotter, error_of, rejection_in
+from peerexam.agents.rejections import Rejection, blotter, error_of, naming, rejection_in
 from peerexam.agents.spec import AgentSpec
 from peerexam.agents.wire import Wire
 from peerexam.calls import Completion, Json, Request
 from peerexam.errors import (
     CallError,
     MissingExtraError,
-    PermanentError,
-    RefusedParameterError,
     SetupError,
 )
 
@@ -47,6 +45,10 @@ URL_VARIABLE = "OPENAI_BASE_URL"
 
 _FEATURES: dict[str, Feature] = {
     name: name for name in get_args(Feature) if name not in ("chat", "score")
+}
+_MENDS = {
+    kind: f"where its server can, set the option {kind}: true"
+    for kind in ("grammar", "json_schema")
 }
 _OPTIONS = (
     "chat",
@@ -109,7 +111,7 @@ class OpenAIAgent(Provider):
             RetryableError: Rate limit, overload, time-out, no connection, unreadable reply.
             PermanentError: Anything that would fail again.
         """
-        self._check_request(request)
+        self.refuse_unclaimed(request, _MENDS)
         while True:
             sent = self._dialect.body(request)
             reply = await self._wire.post({**self._extra, **sent} if self._extra else sent)
@@ -126,24 +128,9 @@ class OpenAIAgent(Provider):
         """Close the connections."""
         await self._wire.close()
 
-    def _check_request(self, request: Request) -> None:
-        form = request.sampling.form
-        if request.continuation is not None:
-            raise PermanentError(f"{self._name} gives no log-probabilities of a given text")
-        if form is not None and form.kind not in self._features:
-            raise RefusedParameterError(
-                f"{self._name} cannot hold a reply to a {form.kind}: where its server can, set the "
-                f"option {form.kind}: true",
-                form.kind,
-            )
-
     def _refusal(self, rejection: Rejection, sent: Mapping[str, Any]) -> CallError:
-        error = error_of(rejection, self._model)
-        if type(error) is PermanentError and rejection.status in (400, 422):
-            name = refused_parameter(rejection, {**self._extra, **sent}) or rejection.param
-            if name is not None:
-                return RefusedParameterError(f"parameter {name} refused: {error}", name)
-        return error
+        name = refused_parameter(rejection, {**self._extra, **sent}) or rejection.param
+        return naming(error_of(rejection, self._model), rejection, name)
 
 
 def create(spec: AgentSpec) -> Agent:

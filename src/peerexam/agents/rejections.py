@@ -21,6 +21,7 @@ from peerexam.errors import (
     PermanentError,
     QuotaExhaustedError,
     RateLimitedError,
+    RefusedParameterError,
     RetryableError,
     UnknownModelError,
 )
@@ -179,6 +180,15 @@ def error_of(rejection: Rejection, model: str) -> CallError:
     if _is_retryable(rejection.status):
         return _retryable(rejection.status)(message, rejection.retry_after)
     return _permanent(rejection)(message)
+
+
+def naming(error: CallError, rejection: Rejection, parameter: str | None) -> CallError:
+    """The error, as one of a refused parameter where one is known to be what was refused."""
+    if parameter is None or type(error) is not PermanentError:
+        return error
+    if rejection.status not in (400, 422):
+        return error
+    return RefusedParameterError(f"parameter {parameter} refused: {error}", parameter)
 
 
 def _is_retryable(status: int) -> bool:
