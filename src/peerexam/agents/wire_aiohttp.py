@@ -14,6 +14,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import aiohttp
+from aiohttp import hdrs
 from yarl import URL
 
 from peerexam.agents.proxies import proxy_for
@@ -117,6 +118,13 @@ class AiohttpWire:
         raise PermanentError(f"{self._where()} leads nowhere: it redirects again and again")
 
     async def _body(self, response: aiohttp.ClientResponse) -> bytes:
+        said = response.content_length
+        if (
+            said is not None
+            and said <= _LONGEST_REPLY
+            and hdrs.CONTENT_ENCODING not in response.headers
+        ):
+            return await response.read()  # it cannot be longer than it says
         pieces: list[bytes] = []
         size = 0
         async for piece in response.content.iter_any():
