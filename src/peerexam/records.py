@@ -58,6 +58,9 @@ class Question:
         parent_id: The question whose answer a follow-up goes on from.
         level: Cognitive level, where it was asked for.
         examinee: For a follow-up, the one agent that is asked it; None means everyone.
+        reference: The author's own answer, where it was asked for (examiner paper, §3.1).
+        reference_agreement: In which share of further draws (0 to 1) the author gave the same
+            answer again; None where there were none.
         prompt: Hash of the template that asked for it.
         call: Ledger key of the call that set it.
     """
@@ -72,6 +75,48 @@ class Question:
     parent_id: str | None = None
     level: Level | None = None
     examinee: str | None = None
+    reference: str | None = None
+    reference_agreement: float | None = None
+    prompt: str | None = None
+    call: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LevelVote:
+    """What one classifier says of a question's cognitive level (examiner paper, §3.1).
+
+    Attributes:
+        level: None where there is no answer.
+        reply: The classifier's text where it could not be read.
+    """
+
+    question_id: str
+    classifier: str
+    level: Level | None
+    state: State = "ok"
+    reason: str | None = None
+    reply: str | None = None
+    prompt: str | None = None
+    call: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """One answer of an author to its own question.
+
+    Attributes:
+        draw: 0 is the reference; the others are checked against it.
+        agrees: Whether it says the same as the reference; None for the reference itself, and
+            where that could not be told.
+    """
+
+    question_id: str
+    author: str
+    draw: int
+    text: str
+    agrees: bool | None = None
+    state: State = "ok"
+    reason: str | None = None
     prompt: str | None = None
     call: str | None = None
 
@@ -223,7 +268,7 @@ class Standing:
     questions: int
 
 
-Record = Question | Answer | Mark | Verdict | Ranking | Probe
+Record = Question | LevelVote | Reference | Answer | Mark | Verdict | Ranking | Probe
 
 
 def to_json(record: Record) -> dict[str, Json]:

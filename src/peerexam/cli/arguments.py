@@ -46,7 +46,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action=_Version, help="print the version")
     parser.add_argument("--debug", action="store_true", help="show where an error came from")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
-    for add in (_exam_commands, _folder_commands, _machine_commands):
+    for add in (_exam_commands, _folder_commands, _study_commands, _machine_commands):
         add(commands)
     return parser
 
@@ -121,6 +121,12 @@ def _folder_commands(commands: Commands) -> None:
     export.add_argument("folder", metavar="DIR")
     export.add_argument("--out", metavar="DIR", help="where to (default: DIR/dataset)")
     export.add_argument("--no-parquet", action="store_true", help="JSONL only")
+    export.add_argument(
+        "--to",
+        default="dataset",
+        metavar="LAYOUT",
+        help="dataset (the default), arena-rank, evalica or fastchat",
+    )
     rejudge = _command(commands, "rejudge", "let other judges judge a run's answers")
     rejudge.add_argument("folder", metavar="DIR")
     rejudge.add_argument(
@@ -137,8 +143,8 @@ def _folder_commands(commands: Commands) -> None:
     add.add_argument("agent", metavar="AGENT", help="a model, or a file with an agents: list")
     add.add_argument("--name", help="who it is in the exam (default: from the model)")
     _running_flags(add)
-    importing = _command(commands, "import", "make a run's folder from somebody else's verdicts")
-    importing.add_argument("kind", metavar="KIND", help="the layout, as in prd")
+    importing = _command(commands, "import", "make a run's folder from another tool's files")
+    importing.add_argument("kind", metavar="KIND", help="the layout; `import kinds .` lists them")
     importing.add_argument("path", metavar="PATH", help="the data")
     importing.add_argument("--out", required=True, metavar="DIR", help="the new folder")
 
@@ -166,6 +172,12 @@ def _probe_command(agents: argparse.ArgumentParser) -> None:
     )
     probe.add_argument("--out", metavar="DIR", help="also write probes.jsonl there")
     _running_flags(probe, ledger="DIR/ledger.sqlite, or runs/probes/ledger.sqlite without --out")
+
+
+def _study_commands(commands: Commands) -> None:
+    from peerexam.cli.study_arguments import add_study_commands
+
+    add_study_commands(commands, _command, _config_flags, _running_flags)
 
 
 def _machine_commands(commands: Commands) -> None:

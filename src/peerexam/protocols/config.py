@@ -79,7 +79,10 @@ class AgentConfig(_Strict):
     """One agent of the exam. Its name is its identity.
 
     `joined` is written by `peerexam add`: the agent came when the exam had been held, and plays
-    only what that leaves it.
+    only what that leaves it. As an examinee it is shown `shots` answered questions first: none by
+    default where it follows instructions, five where it only goes on with a text (examiner paper,
+    appendix C.2). `stop_at_line` ends its answers at the first line break; by default only those
+    of a text that goes on.
     """
 
     name: Annotated[str, Field(min_length=1, max_length=100)]
@@ -96,16 +99,64 @@ class AgentConfig(_Strict):
     family: str | None = None
     variant_of: str | None = None
     joined: bool = False
+    shots: Literal[0, 5] | None = None
+    stop_at_line: bool | None = None
     price: Price | None = None
     limits: AgentLimits = AgentLimits()
     budget: Budget = Budget()
     options: dict[str, Any] = {}
 
 
+class Levels(_Strict):
+    """Which agents say what cognitive level a question asks for (examiner paper, §3.1).
+
+    The first one's word goes into the question; a second shows how far classifiers agree.
+    """
+
+    classifiers: tuple[str, ...] = ()
+    max_tokens: Positive = 64
+
+
+class References(_Strict):
+    """The authors' own answers to their questions (examiner paper, §3.1).
+
+    With one draw an author answers each of its questions once. Of more, the first is its reference
+    and the others are checked against it, by the `checker` or by the author itself: a question
+    whose author gives the same answer in less than `min_agreement` of them is marked, or dropped.
+    """
+
+    draws: Annotated[int, Field(ge=0)] = 0
+    temperature: Annotated[float, Field(ge=0)] = 0.7
+    max_tokens: Positive = 200
+    checker: str | None = None
+    min_agreement: Fraction = 0.5
+    drop_inconsistent: bool = False
+
+
+class Duplicates(_Strict):
+    """Which questions count as one, over all authors and domains.
+
+    Same words and nearly the same words (`near_duplicate` of the questions) always count within a
+    paper. `embedding` names a sentence encoder (`minilm` is the one that a package carries) that
+    also finds the same question in other words.
+    """
+
+    across: bool = True
+    embedding: str | None = None
+    embedding_similarity: Fraction = 0.95
+
+
 class Questions(_Strict):
-    """Where the questions come from: the examiners, or a file of the user's own."""
+    """Where the questions come from: the examiners, or a file of the user's own.
+
+    Domains are named one by one, or drawn from a `taxonomy` (`google-trends`, or a file): `sample`
+    of them by the exam's seed, `stratified` by its first level; without `sample` all of it.
+    """
 
     domains: tuple[str, ...] = ()
+    taxonomy: str | None = None
+    sample: Positive | None = None
+    stratified: bool = False
     per_domain: Positive = 5
     style: Literal["breadth", "peer"] = "peer"
     file: Path | None = None
@@ -114,6 +165,9 @@ class Questions(_Strict):
     max_tokens: Positive = 1024
     temperature: Annotated[float, Field(ge=0)] = 0.0
     retry_temperature: Annotated[float, Field(ge=0)] = 0.7
+    duplicates: Duplicates = Duplicates()
+    levels: Levels = Levels()
+    references: References = References()
 
 
 class Answers(_Strict):
@@ -125,10 +179,15 @@ class Answers(_Strict):
 
 
 class FollowUps(_Strict):
-    """Rounds after the first, asked only after answers that the examiner marked as correct."""
+    """Rounds after the first, asked only after answers that the examiner marked as correct.
+
+    Of a question's correct answers at most `sample` are followed up, and each with the probability
+    `share`, both drawn by the exam's seed.
+    """
 
     rounds: Annotated[int, Field(ge=0)] = 0
     sample: Positive | None = None
+    share: Annotated[float, Field(gt=0, le=1)] = 1.0
     max_tokens: Positive = 200
 
 
@@ -238,10 +297,60 @@ class ExamConfig(_Strict):
                 ("examiner",),
                 f"examiner '{self.examiner}' is not among the agents: {', '.join(names)}",
             )
-        if not self.questions.domains and self.questions.file is None:
+        return self
+
+    @model_validator(mode="after")
+    def _question_helpers_are_here(self) -> ExamConfig:
+        names = [agent.name for agent in self.agents]
+        for at, name in enumerate(self.questions.levels.classifiers):
+            if name not in names:
+                raise _misfit(
+                    ("questions", "levels", "classifiers", at),
+                    f"'{name}' is to classify questions and is not among the agents: "
+                    f"{', '.join(names)}",
+                )
+        checker = self.questions.references.checker
+        if checker is not None and checker not in names:
+            raise _misfit(
+                ("questions", "references", "checker"),
+                f"'{checker}' is to check references and is not among the agents: "
+                f"{', '.join(names)}",
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _questions_come_from_somewhere(self) -> ExamConfig:
+        questions = self.questions
+        sources = [
+            name
+            for name, given in (
+                ("domains", bool(questions.domains)),
+                ("taxonomy", questions.taxonomy is not None),
+                ("file", questions.file is not None),
+            )
+            if given
+        ]
+        if not sources:
             raise _misfit(
                 ("questions",),
-                "questions need domains (a list of names), or file (your own questions)",
+                "questions need domains (a list of names), taxonomy (google-trends or a file of "
+                "domains), or file (your own questions)",
+            )
+        if "taxonomy" in sources and len(sources) > 1:
+            raise _misfit(
+                ("questions", "taxonomy"),
+                f"questions have both {' and '.join(sources)}: keep one of them",
+            )
+        if questions.taxonomy is None and (questions.sample is not None or questions.stratified):
+            raise _misfit(
+                ("questions",),
+                "sample and stratified draw domains from a taxonomy, and none is named: add "
+                "taxonomy: google-trends, or remove them",
+            )
+        if questions.stratified and questions.sample is None:
+            raise _misfit(
+                ("questions", "stratified"),
+                "stratified says how to draw, and sample does not say how many: add sample",
             )
         return self
 

@@ -10,19 +10,33 @@ from typing import Literal
 
 from peerexam.calls import Json
 from peerexam.errors import SetupError
-from peerexam.records import SCHEMA_VERSION, Answer, Mark, Probe, Question, Ranking, Verdict
+from peerexam.records import (
+    SCHEMA_VERSION,
+    Answer,
+    LevelVote,
+    Mark,
+    Probe,
+    Question,
+    Ranking,
+    Reference,
+    Verdict,
+)
 from peerexam.runfolder.columns import ANSWER, MARK, VERDICT, RecordStream
 from peerexam.runfolder.rows import (
     answer_from,
+    level_vote_from,
     mark_from,
     probe_from,
     question_from,
     ranking_from,
+    reference_from,
     verdict_from,
 )
 from peerexam.runfolder.writer import RecordWriter
 
-Kind = Literal["questions", "answers", "marks", "verdicts", "rankings", "probes"]
+Kind = Literal[
+    "questions", "levels", "references", "answers", "marks", "verdicts", "rankings", "probes"
+]
 """The kinds of record, each in its own JSONL file."""
 
 
@@ -62,6 +76,14 @@ class RunFolder:
             RecordFileError: A line is damaged or lacks a key.
         """
         return RecordStream(self.records_path("questions"), question_from)
+
+    def levels(self) -> RecordStream[LevelVote]:
+        """Stream what classifiers said of the questions' levels, like `questions`."""
+        return RecordStream(self.records_path("levels"), level_vote_from)
+
+    def references(self) -> RecordStream[Reference]:
+        """Stream the authors' own answers, like `questions`."""
+        return RecordStream(self.records_path("references"), reference_from)
 
     def answers(self) -> RecordStream[Answer]:
         """Stream the answers, like `questions`."""

@@ -6,7 +6,19 @@ from collections.abc import Mapping
 from typing import Any, Literal, TypeVar, get_args
 
 from peerexam.calls import Json, State
-from peerexam.records import Answer, Group, Level, Mark, Probe, Question, Ranking, Verdict, Winner
+from peerexam.records import (
+    Answer,
+    Group,
+    Level,
+    LevelVote,
+    Mark,
+    Probe,
+    Question,
+    Ranking,
+    Reference,
+    Verdict,
+    Winner,
+)
 
 T = TypeVar("T")
 Body = Mapping[str, Json]
@@ -33,6 +45,37 @@ def question_from(body: Body) -> Question:
         parent_id=_optional_text(body, "parent_id"),
         level=_one_of(body, "level", _LEVELS),
         examinee=_optional_text(body, "examinee"),
+        reference=_optional_text(body, "reference"),
+        reference_agreement=_share(body, "reference_agreement"),
+        prompt=_optional_text(body, "prompt"),
+        call=_optional_text(body, "call"),
+    )
+
+
+def level_vote_from(body: Body) -> LevelVote:
+    """A line of `levels.jsonl`."""
+    return LevelVote(
+        question_id=_text(body, "question_id"),
+        classifier=_text(body, "classifier"),
+        level=_one_of(body, "level", _LEVELS),
+        state=_one_of(body, "state", _STATES) or "ok",
+        reason=_optional_text(body, "reason"),
+        reply=_optional_text(body, "reply"),
+        prompt=_optional_text(body, "prompt"),
+        call=_optional_text(body, "call"),
+    )
+
+
+def reference_from(body: Body) -> Reference:
+    """A line of `references.jsonl`."""
+    return Reference(
+        question_id=_text(body, "question_id"),
+        author=_text(body, "author"),
+        draw=_whole(body, "draw", 0),
+        text=_text(body, "text"),
+        agrees=_one_of(body, "agrees", (True, False)),
+        state=_one_of(body, "state", _STATES) or "ok",
+        reason=_optional_text(body, "reason"),
         prompt=_optional_text(body, "prompt"),
         call=_optional_text(body, "call"),
     )
@@ -137,6 +180,15 @@ def _whole(body: Body, name: str, default: int) -> int:
     if not isinstance(value, int) or isinstance(value, bool):
         raise ValueError(f"'{name}' must be a whole number, found {value!r:.60}")
     return value
+
+
+def _share(body: Body, name: str) -> float | None:
+    value = body.get(name)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+        raise ValueError(f"'{name}' must be a share from 0 to 1, found {value!r:.60}")
+    return float(value)
 
 
 def _one_of(body: Body, name: str, choices: tuple[T, ...]) -> T | None:
