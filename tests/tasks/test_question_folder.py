@@ -37,7 +37,7 @@ def test_a_file_of_own_questions_will_do_as_well(tmp_path: Path) -> None:
 
 
 def test_a_folder_without_questions_is_refused_by_name(tmp_path: Path) -> None:
-    with pytest.raises(SetupError, match="data/questions.jsonl"):
+    with pytest.raises(SetupError, match=r"data/questions\.jsonl"):
         questions_of(tmp_path)
     with pytest.raises(SetupError, match="is no folder"):
         questions_of(tmp_path / "missing")
