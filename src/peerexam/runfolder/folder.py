@@ -111,7 +111,7 @@ class RunFolder:
         Raises:
             SetupError: There is none, it is damaged, or a newer peerexam wrote it.
         """
-        return _read_object(self.manifest_path)
+        return read_object(self.manifest_path)
 
     def write_manifest(self, body: Mapping[str, Json]) -> None:
         """Replace the manifest in one step, synced to disk; keys sorted.
@@ -123,7 +123,7 @@ class RunFolder:
 
     def read_standings(self) -> dict[str, Json]:
         """The standings, like `read_manifest`."""
-        return _read_object(self.standings_path)
+        return read_object(self.standings_path)
 
     def write_standings(self, body: Mapping[str, Json]) -> None:
         """Replace the standings, like `write_manifest`."""
@@ -139,15 +139,29 @@ class RunFolder:
 
     def _replace(self, path: Path, data: bytes) -> None:
         self.create()
-        draft = path.with_name(f".{path.name}.{os.getpid()}.part")
-        try:
-            with draft.open("wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            draft.replace(path)
-        finally:
-            draft.unlink(missing_ok=True)
+        _replace(path, data)
+
+
+def write_object(path: Path, body: Mapping[str, Json]) -> None:
+    """Replace a file of one JSON object in one step, synced to disk; keys sorted.
+
+    Raises:
+        ValueError: A value is NaN or an infinity.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    _replace(path, _json_bytes(body))
+
+
+def _replace(path: Path, data: bytes) -> None:
+    draft = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        with draft.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 def _json_bytes(body: Mapping[str, Json]) -> bytes:
@@ -156,7 +170,12 @@ def _json_bytes(body: Mapping[str, Json]) -> bytes:
     return text.encode("utf-8", "backslashreplace") + b"\n"
 
 
-def _read_object(path: Path) -> dict[str, Json]:
+def read_object(path: Path) -> dict[str, Json]:
+    """A file of one JSON object, as a run or a study leaves it.
+
+    Raises:
+        SetupError: There is none, it is damaged, or a newer peerexam wrote it.
+    """
     try:
         body = json.loads(path.read_bytes())
     except FileNotFoundError as error:
