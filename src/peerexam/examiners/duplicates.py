@@ -5,13 +5,17 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 _DROPPED = re.compile(r"[?.!,;:\"'“”‘’«»()\[\]{}¿¡…·、。？！，；：`]+")
 # Scripts written without spaces: each character counts as a word.
 _WORD = re.compile(r"[぀-ヿ㐀-鿿가-힣]|[^\s぀-ヿ㐀-鿿가-힣]+")
 _NUMBER = re.compile(r"\d+")
-_SHINGLE = 3
-_CONTAINED = 0.95
+SHINGLE = 3
+"""Words that are compared together."""
+
+CONTAINED = 0.95
+"""Share of the shorter question from which it counts as contained in the longer one."""
 
 
 def words_of(text: str) -> tuple[str, ...]:
@@ -24,9 +28,30 @@ def words_of(text: str) -> tuple[str, ...]:
     return tuple(_WORD.findall(_DROPPED.sub(" ", folded)))
 
 
-def _shingles(words: tuple[str, ...]) -> frozenset[tuple[str, ...]]:
-    size = min(_SHINGLE, max(len(words), 1))
-    return frozenset(words[at : at + size] for at in range(len(words) - size + 1))
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """A question as comparing needs it.
+
+    Attributes:
+        words: Case and punctuation aside.
+        numbers: Those that are named in it, sorted.
+        shingles: Its word triples; of shorter questions all their words.
+    """
+
+    words: tuple[str, ...]
+    numbers: tuple[str, ...]
+    shingles: frozenset[tuple[str, ...]]
+
+
+def wording_of(text: str) -> Wording:
+    """A question's wording, to be made once where it is compared more than once."""
+    words = words_of(text)
+    size = min(SHINGLE, max(len(words), 1))
+    return Wording(
+        words,
+        tuple(sorted(_NUMBER.findall(" ".join(words)))),
+        frozenset(words[at : at + size] for at in range(len(words) - size + 1)),
+    )
 
 
 def similarity(first: str, second: str) -> float:
@@ -41,19 +66,21 @@ def similarity(first: str, second: str) -> float:
     >>> similarity("What is 7 * 8?", "What is 7 * 9?")
     0.0
     """
-    one, two = words_of(first), words_of(second)
-    if one == two:
+    return likeness(wording_of(first), wording_of(second))
+
+
+def likeness(one: Wording, two: Wording) -> float:
+    """`similarity` of two wordings."""
+    if one.words == two.words:
         return 1.0
-    if sorted(_NUMBER.findall(" ".join(one))) != sorted(_NUMBER.findall(" ".join(two))):
+    if one.numbers != two.numbers or not one.shingles or not two.shingles:
         return 0.0
-    left, right = _shingles(one), _shingles(two)
-    if not left or not right:
-        return 0.0
-    shared = len(left & right)
-    contained = shared / min(len(left), len(right))
-    if contained >= _CONTAINED and min(len(one), len(two)) >= _SHINGLE:
+    sizes = len(one.shingles), len(two.shingles)
+    shared = len(one.shingles & two.shingles)
+    contained = shared / min(sizes)
+    if contained >= CONTAINED and min(len(one.words), len(two.words)) >= SHINGLE:
         return contained
-    return shared / len(left | right)
+    return shared / (sum(sizes) - shared)
 
 
 def near_duplicate(question: str, others: Iterable[str], threshold: float) -> str | None:
