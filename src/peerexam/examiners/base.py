@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from peerexam.records import Answer, Domain, Mark, Question, Verdict
+from peerexam.examiners.asking import Outcome
+from peerexam.records import Answer, Domain, LevelVote, Mark, Question, Reference, Verdict
 
 Style = Literal["breadth", "peer"]
 """How questions are set: breadth is the examiner paper's B.1, peer its B.3."""
@@ -83,3 +84,36 @@ class Judge(Protocol):
 
     async def verdict(self, question: Question, first: Answer, second: Answer) -> Verdict:
         """Say which of two answers is better, shown in this order."""
+
+
+class Classifier(Protocol):
+    """Says what cognitive level questions ask for (examiner paper, §3.1)."""
+
+    @property
+    def name(self) -> str:
+        """Who it is in the exam."""
+
+    async def level(self, question: Question) -> LevelVote:
+        """Say what level a question asks for."""
+
+
+class Author(Protocol):
+    """Answers its own questions (examiner paper, §3.1)."""
+
+    @property
+    def name(self) -> str:
+        """Who it is in the exam."""
+
+    async def reference(self, question: Question, draw: int) -> Reference:
+        """Answer a question; draw 0 is the reference, the others show whether it holds to it."""
+
+
+class Checker(Protocol):
+    """Says whether two answers to a question say the same."""
+
+    @property
+    def name(self) -> str:
+        """Who it is in the exam."""
+
+    async def same(self, question: Question, reference: str, other: str) -> Outcome[bool]:
+        """Say whether another answer says the same as the reference."""

@@ -6,7 +6,7 @@ A grammar is preferred where both are possible: it yields the very lines that th
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from peerexam.agents.base import Feature
 from peerexam.calls import Form, Json, canonical_json
@@ -35,13 +35,24 @@ def marks_form(rubric: Rubric, features: Iterable[Feature]) -> Form | None:
 
 def verdict_form(ties: bool, features: Iterable[Feature]) -> Form | None:
     """The form of a reply with a verdict, or None where the agent cannot be held to one."""
-    choices = ["Response 1", "Response 2", *(["Tie"] if ties else [])]
+    return choice_form(
+        "Verdict", ["Response 1", "Response 2", *(["Tie"] if ties else [])], features
+    )
+
+
+def choice_form(label: str, choices: Sequence[str], features: Iterable[Feature]) -> Form | None:
+    """The form of a reply that names one of a few choices; None where there is none.
+
+    Args:
+        label: What opens the line, without its colon; in lower case the key of a JSON object.
+        choices: What may follow.
+        features: The agent's.
+    """
     if "grammar" in features:
-        return Form(
-            "grammar", f'root ::= "Verdict: " ({" | ".join(json.dumps(one) for one in choices)})'
-        )
+        either = " | ".join(json.dumps(one) for one in choices)
+        return Form("grammar", f"root ::= {json.dumps(f'{label}: ')} ({either})")
     if "json_schema" in features:
-        return _schema({"verdict": {"type": "string", "enum": choices}})
+        return _schema({label.lower(): {"type": "string", "enum": list(choices)}})
     return None
 
 

@@ -7,10 +7,11 @@ from typing import Literal
 
 from peerexam.errors import ContextTooLongError
 
-Shown = Literal["answer", "answers"]
-"""One answer to be marked, or two to be compared."""
+Shown = Literal["question", "answer", "answers"]
+"""A question to be classified, one answer to be marked, or two to be compared."""
 
 _OPENINGS: Mapping[Shown, str] = {
+    "question": "the question did not fit into ",
     "answer": "the answer did not fit into ",
     "answers": "the answers did not fit into ",
 }

@@ -27,6 +27,7 @@ _HASH_DIGITS = 16
 # Where a text that goes on would begin with the next example.
 _STOPS: Mapping[str, tuple[str, ...]] = {
     "answer.completion": ("\n",),
+    "answer_zero.completion": ("\n",),
     "follow_up.completion": ("\n",),
     "questions_breadth.completion": ("\n\n",),
     "questions_peer.completion": ("\n\n",),
@@ -34,6 +35,11 @@ _STOPS: Mapping[str, tuple[str, ...]] = {
     "reask_mark.completion": ("\n\n",),
     "compare.completion": ("\n\n",),
     "reask_compare.completion": ("\n\n",),
+    "level.completion": ("\n\n",),
+    "reask_level.completion": ("\n\n",),
+    "reference.completion": ("\n",),
+    "same_answer.completion": ("\n\n",),
+    "reask_same_answer.completion": ("\n\n",),
 }
 
 

@@ -1,4 +1,4 @@
-"""Simulated players: examiners, examinees and judges with planted abilities and biases.
+"""Simulated players: they set, answer, judge and classify with planted abilities and biases.
 
 They play their roles directly, not through text, and ask no model. Everything they do is a hash of
 the seed and of what they are asked, so it does not depend on the order of the calls: the same
@@ -12,18 +12,33 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from statistics import NormalDist
+from typing import get_args
 
 from peerexam.agents.spec import AgentSpec
 from peerexam.errors import SetupError
+from peerexam.examiners.asking import Outcome
 from peerexam.examiners.base import FollowUp, Paper, Style
 from peerexam.examiners.simulated_spec import SimSpec, home_gain, sim_spec, win_probability
-from peerexam.records import DIMENSIONS, Answer, Domain, Group, Mark, Question, Verdict
+from peerexam.records import (
+    DIMENSIONS,
+    Answer,
+    Domain,
+    Group,
+    Level,
+    LevelVote,
+    Mark,
+    Question,
+    Reference,
+    Verdict,
+)
 
 FULL_MARK_ABOVE = 1.0
 """Quality, in logits, above which an answer gets the full mark."""
 
 _NORMAL = NormalDist()
 _REPLY = "(simulated: no verdict in a form that can be read)"
+_LEVEL_REPLY = "(simulated: no level in a form that can be read)"
+_LEVELS: tuple[Level, ...] = get_args(Level)
 # fmt: off
 _WORDS = (
     "the", "case", "rests", "on", "a", "rule", "that", "holds", "for", "most", "and", "fails",
@@ -46,7 +61,7 @@ def _luck(seed: int, question_id: str, examinee: str) -> float:
 
 
 class SimPlayer:
-    """One simulated player in all three roles.
+    """One simulated player in all roles.
 
     Args:
         name: Who it is in the exam.
@@ -116,6 +131,35 @@ class SimPlayer:
         words = 5 + int(40 * _chance(self._seed, "length", question.id, self._name))
         body = " ".join(_WORDS[i % len(_WORDS)] for i in range(words))
         return Answer(question.id, self._name, f"{self._name} holds that {body}.")
+
+    async def level(self, question: Question) -> LevelVote:
+        """Say the question's own level, which the world has, unless noise is planted."""
+        if self._fails("level", question.id):
+            return LevelVote(
+                question.id, self._name, None, "unparsed", "planted error", _LEVEL_REPLY
+            )
+        own = int(3 * _chance(self._seed, "level", question.id))
+        misses = _chance(self._seed, "level noise", self._name, question.id)
+        noise = self._spec.level_noise
+        # Below the noise, a half of the misses for each of the other two levels.
+        step = 0 if misses >= noise else 1 + (misses >= noise / 2)
+        return LevelVote(question.id, self._name, _LEVELS[(own + step) % 3])
+
+    async def reference(self, question: Question, draw: int) -> Reference:
+        """Answer in the words of draw 0, unless noise is planted."""
+        drawn = _chance(self._seed, "reference", self._name, question.id, draw)
+        said = draw if draw and drawn < self._spec.reference_noise else 0
+        picks = (
+            _chance(self._seed, "reference word", self._name, question.id, said, k)
+            for k in range(6)
+        )
+        words = " ".join(_WORDS[int(pick * len(_WORDS))] for pick in picks)
+        text = f"{self._name} knows, as of {said}, that {words}."
+        return Reference(question.id, self._name, draw, text)
+
+    async def same(self, question: Question, reference: str, other: str) -> Outcome[bool]:
+        """Say whether both are the same text: simulated authors say one thing in one way."""
+        return Outcome(reference == other)
 
     async def mark(self, question: Question, answer: Answer) -> Mark:
         """Mark by the planted quality: the full mark exactly where it is above 1."""

@@ -38,7 +38,12 @@ class SimSpec:
         home_advantage: As examinee, added to the chance that its answer wins where it wrote the
             question. Found as home_advantage. Marks feel it as the gain in quality that would do
             this against an equal.
-        error_rate: As judge, share of its marks and verdicts that cannot be read.
+        error_rate: As judge, share of its marks and verdicts that cannot be read; as classifier,
+            of its levels.
+        level_noise: As classifier, share of the questions that it puts into a level other than
+            their own, either of the two as likely.
+        reference_noise: As author, share of the further draws in which it answers its question
+            otherwise.
     """
 
     ability: float = 0.0
@@ -48,6 +53,8 @@ class SimSpec:
     longer_preference: float = 0.0
     home_advantage: float = 0.0
     error_rate: float = 0.0
+    level_noise: float = 0.0
+    reference_noise: float = 0.0
 
 
 _BOUNDS: Mapping[str, tuple[float, float]] = {
@@ -58,6 +65,8 @@ _BOUNDS: Mapping[str, tuple[float, float]] = {
     "longer_preference": (-1.0, 1.0),
     "home_advantage": (-0.49, 0.49),
     "error_rate": (0.0, 1.0),
+    "level_noise": (0.0, 1.0),
+    "reference_noise": (0.0, 1.0),
 }
 
 
