@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from typing import Literal
 
 import pytest
@@ -7,7 +8,7 @@ import pytest
 from peerexam.agents.base import Wrapper
 from peerexam.agents.function import ScriptedAgent
 from peerexam.agents.recorded import RecordedAgent
-from peerexam.calls import Completion, State
+from peerexam.calls import Completion, Request, State
 from peerexam.errors import BadKeyError, BudgetReachedError
 from peerexam.examiners.answering import CUT, AnsweringOptions, ModelExaminee
 from peerexam.examiners.prompts import PromptLibrary
@@ -108,3 +109,92 @@ async def test_recorded_answers_are_found_by_question_id_through_wrappers() -> N
     missing = await role.answer(FOLLOW_UP)
     assert missing.state == "error"
     assert FOLLOW_UP.id in (missing.reason or "")
+
+
+@pytest.mark.parametrize(
+    ("chat", "shots", "examples"),
+    [(True, None, 0), (True, 0, 0), (True, 5, 5), (False, None, 5), (False, 5, 5), (False, 0, 0)],
+)
+async def test_examples_are_shown_as_told(
+    chat: bool, shots: Literal[0, 5] | None, examples: int
+) -> None:
+    # Examiner paper, appendix C.2: five answered questions, or none.
+    agent = ScriptedAgent(lambda _: "Lime.", "bob", features={"chat"} if chat else ())
+    await ModelExaminee(agent, PromptLibrary(), AnsweringOptions(shots=shots)).answer(QUESTION)
+    turns = agent.requests[0].messages
+    assert [turn.role for turn in turns] == ["user"]
+    text = turns[0].content
+    assert text.count("\nAnswer: ") == examples
+    assert QUESTION.text in text
+
+
+async def test_without_examples_a_text_is_begun_as_in_the_paper() -> None:
+    # Examiner paper, appendix C.2: the 0-shot prompt of GLM-130B and LLaMA, stopped at the line.
+    agent = ScriptedAgent(lambda _: "Lime.", "bob", features=())
+    await ModelExaminee(agent, PromptLibrary(), AnsweringOptions(shots=0)).answer(QUESTION)
+    request = agent.requests[0]
+    asked = f"Answer this question:\nQuestion: {QUESTION.text}\nAnswer:"
+    assert request.messages[0].content == asked
+    assert request.sampling.stop == ("\n",)
+
+
+async def request_of(chat: bool, options: AnsweringOptions | None) -> Request:
+    agent = ScriptedAgent(lambda _: "Lime.", "bob", features={"chat"} if chat else ())
+    await ModelExaminee(agent, PromptLibrary(), options).answer(QUESTION)
+    return agent.requests[0]
+
+
+@pytest.mark.parametrize(("chat", "shots"), [(True, 0), (False, 5)])
+async def test_a_default_that_is_written_out_asks_nobody_again(
+    chat: bool, shots: Literal[0, 5]
+) -> None:
+    written = await request_of(chat, AnsweringOptions(shots=shots, stop_at_line=not chat))
+    assert written == await request_of(chat, None)
+
+
+async def test_both_kinds_of_model_see_the_same_five_examples_of_the_papers_kinds() -> None:
+    chat = (await request_of(True, AnsweringOptions(shots=5))).messages[0].content
+    assert chat == (await request_of(False, None)).messages[0].content
+    asked = re.findall(r"^Question: (.+)$", chat, re.MULTILINE)
+    # The kinds of appendix C.2: which things, which differences, what objective, why, which person.
+    kinds = ("Which ", "What are the main differences ", "What is the main purpose ", "Why ")
+    assert [any(map(text.startswith, kinds)) for text in asked[:4]] == [True] * 4
+    assert [text.startswith(kind) for text, kind in zip(asked, kinds, strict=False)] == [True] * 4
+    assert asked[4].startswith("Which scientist ")
+    assert asked[5:] == [QUESTION.text]
+
+
+LINES = "\n Lime is a base.\nQuestion: and what else?"
+
+
+@pytest.mark.parametrize(
+    ("chat", "told", "text", "stop"),
+    [
+        (True, None, LINES, ()),
+        (True, True, "Lime is a base.", ()),
+        (False, None, "Lime is a base.", ("\n",)),
+        (False, False, LINES.strip(), ()),
+    ],
+)
+async def test_an_answer_ends_at_its_line_as_told(
+    chat: bool, told: bool | None, text: str, stop: tuple[str, ...]
+) -> None:
+    agent = ScriptedAgent(lambda _: LINES, "bob", features={"chat"} if chat else ())
+    options = AnsweringOptions(stop_at_line=told)
+    answer = await ModelExaminee(agent, PromptLibrary(), options).answer(QUESTION)
+    assert (answer.text, agent.requests[0].sampling.stop) == (text, stop)
+
+
+async def test_a_first_line_is_taken_behind_the_thinking() -> None:
+    thought = "<think>\nacid?\n</think>\nLime is a base.\nMore of it."
+    agent = ScriptedAgent(lambda _: thought, "bob")
+    role = ModelExaminee(agent, PromptLibrary(), AnsweringOptions(stop_at_line=True))
+    assert (await role.answer(QUESTION)).text == "Lime is a base."
+
+
+async def test_the_first_line_of_a_cut_reply_is_whole() -> None:
+    cut = Completion(LINES, state="truncated")
+    agent = ScriptedAgent(lambda _: cut, "bob", features=())
+    options = AnsweringOptions(truncated="fail")
+    answer = await ModelExaminee(agent, PromptLibrary(), options).answer(QUESTION)
+    assert (answer.state, answer.reason, answer.text) == ("ok", None, "Lime is a base.")

@@ -27,10 +27,17 @@ FIELDS = {
 }
 
 
+# Said to one kind of agent; the other kind is asked so by the prompt `answer`.
+OF_ONE_KIND = {"answer_five", "answer_zero.completion"}
+
+
 def test_every_prompt_exists_for_both_kinds_of_agent_and_can_be_filled_in() -> None:
     library = PromptLibrary()
-    chat = [name for name in library.names if "." not in name]
-    assert {f"{name}.completion" for name in chat} == set(library.names) - set(chat)
+    names = set(library.names)
+    assert names > OF_ONE_KIND
+    names -= OF_ONE_KIND
+    chat = [name for name in names if "." not in name]
+    assert {f"{name}.completion" for name in chat} == names - set(chat)
     for name in chat:
         for kind in (True, False):
             rendered = library.render(name, kind, **FIELDS)

@@ -5,7 +5,7 @@ import random
 from dataclasses import dataclass, replace
 
 from peerexam.examiners.base import FollowUp, Paper, Style
-from peerexam.protocols.examination import Block, Cast, Rules, correct_examinees, examine
+from peerexam.protocols.examination import Block, Cast, Rules, correct_examinees, examine, follow_up
 from peerexam.protocols.ranking import most_comparisons
 from peerexam.records import Answer, Domain, Mark, Question, Verdict, Winner
 
@@ -160,3 +160,37 @@ async def test_a_judge_with_a_share_judges_that_part_of_the_questions() -> None:
         judged += "a" in judges
     # Binomial(200, ¼): mean 50, standard deviation 6.1; five of them either way.
     assert 20 <= judged <= 80
+
+
+async def followed_up(rules: Rules, backwards: bool = False) -> list[str]:
+    """Which of sixty full-mark answers are followed up."""
+    players = cast(*(Player(f"p{number:02}", 5) for number in range(60)), Player("a", 5))
+    answers = [Answer(QUESTION.id, name, "5") for name in players.examinees]
+    marks = [Mark(QUESTION.id, name, "a", overall=5) for name in players.examinees if name != "a"]
+    alone = Cast(players.examiners, players.examinees, {})
+    order = slice(None, None, -1 if backwards else 1)
+    had = await follow_up(QUESTION, answers[order], marks[order], alone, rules)
+    return sorted(part.question.examinee or "" for part in had if isinstance(part, Block))
+
+
+async def test_a_share_of_the_full_mark_answers_is_followed_up_whatever_their_order() -> None:
+    some = await followed_up(Rules(rounds=1, share=0.3))
+    # 60 draws at 0.3: outside of 5 to 32 once in 100,000 times.
+    assert 5 <= len(some) <= 32
+    assert some == await followed_up(Rules(rounds=1, share=0.3), backwards=True)
+    assert some != await followed_up(Rules(rounds=1, share=0.3, seed=1))
+    assert len(await followed_up(Rules(rounds=1))) == 60
+
+
+async def test_more_of_a_share_holds_the_same_answers_and_others() -> None:
+    few = await followed_up(Rules(rounds=1, share=0.2))
+    many = await followed_up(Rules(rounds=1, share=0.6))
+    assert set(few) < set(many)
+
+
+async def test_the_sample_is_taken_of_the_share() -> None:
+    some = await followed_up(Rules(rounds=1, share=0.3))
+    sampled = await followed_up(Rules(rounds=1, share=0.3, sample=3))
+    assert len(sampled) == 3
+    assert set(sampled) < set(some)
+    assert await followed_up(Rules(rounds=1, share=0.3, sample=60)) == some

@@ -311,6 +311,20 @@ def test_twins_are_refused_unless_an_option_or_their_roles_differ(tmp_path: Path
     )
 
 
+def test_a_model_may_answer_with_and_without_examples(tmp_path: Path) -> None:
+    twins = TWO.replace("sim/a", "openai/m").replace("sim/b", "openai/m")
+    answering = ("agents.b.roles=[examinee]", "agents.a.shots=0", "agents.b.shots=5")
+    config = load(write(tmp_path, twins), *answering)
+    assert [agent.shots for agent in config.agents] == [0, 5]
+    again = load(write(tmp_path, dump_config(config), "again.yaml"))
+    assert again == config
+    # As judges they are one and the same: examples are shown to examinees alone.
+    problem = refusal(write(tmp_path, twins), *answering[1:])[0]
+    assert "the same model with the same settings, and both are judge" in problem.replace(
+        "examiner", "judge"
+    )
+
+
 def test_simulated_players_may_be_equal(tmp_path: Path) -> None:
     text = TWO.replace("sim/a", "sim/x").replace("sim/b", "sim/x")
     assert len(load(write(tmp_path, text)).agents) == 2

@@ -155,6 +155,24 @@ def test_follow_ups_go_to_the_others_round_by_round() -> None:
     assert tasks["marks"].calls.expected == pytest.approx(36 + 18)
 
 
+def test_a_share_thins_the_follow_ups_of_every_round() -> None:
+    # As above, a half of the full-mark answers drawn: an answer goes on with 1/4, so an author has
+    # 6 × 2 × (1/4 + 1/16) = 3.75 expected; at most all are drawn.
+    follow_ups = {"rounds": 2, "share": 0.5}
+    planned = plan(exam([priced(name) for name in "abc"], follow_ups=follow_ups))
+    assert by_task(planned.lines, "a")["follow-ups"].calls == Span(0, 3.75, 24 * 4)
+    assert any("0.5 of them drawn" in text for text in planned.assumptions)
+
+
+def test_five_examples_are_counted_in_what_an_examinee_reads() -> None:
+    agents = [priced("a"), priced("b", shots=5), priced("c", shots=0)]
+    lines = plan(exam(agents)).lines
+    none, five, zero = (by_task(lines, name)["answers"].prompt_tokens for name in "abc")
+    # 18 questions, each behind the examples' 1,008 characters at 4 a token.
+    assert five.expected - none.expected == pytest.approx(18 * 1008 / 4, rel=0.01)
+    assert zero == none
+
+
 def test_a_sample_limits_the_follow_ups() -> None:
     agents = [priced(name) for name in "abcdef"]
     planned = plan(exam(agents, follow_ups={"rounds": 1, "sample": 1}))
@@ -208,15 +226,16 @@ def test_own_questions_are_read_and_need_no_examiner(tmp_path: Path) -> None:
     n=st.integers(2, 6),
     rounds=st.integers(0, 3),
     sample=st.none() | st.integers(1, 4),
+    share=st.floats(0.01, 1),
     panel=st.sampled_from(["all", "author"]),
     ranking=st.sampled_from(["merge_sort", "rank_merge", "round_robin", "none"]),
 )
 def test_least_is_at_most_expected_and_expected_at_most_most(
-    n: int, rounds: int, sample: int | None, panel: str, ranking: str
+    n: int, rounds: int, sample: int | None, share: float, panel: str, ranking: str
 ) -> None:
     config = exam(
         [priced(f"a{i}") for i in range(n)],
-        follow_ups={"rounds": rounds, "sample": sample},
+        follow_ups={"rounds": rounds, "sample": sample, "share": share},
         judging={"panel": panel, "ranking": ranking},
     )
     planned = plan(config)

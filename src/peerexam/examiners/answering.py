@@ -1,4 +1,9 @@
-"""Answering questions, each seen alone."""
+"""Answering questions, each seen alone.
+
+A model that follows instructions gets the question; one that only goes on with a text gets five
+answered questions before it (examiner paper, appendix C.2). Either can be asked the other way: with
+no example, or with five.
+"""
 
 from __future__ import annotations
 
@@ -25,11 +30,19 @@ class AnsweringOptions:
         temperature: Of the call.
         truncated: What becomes of an answer that was cut at the length limit: `judge` takes it as
             it stands (state `ok`, with a reason), `fail` records it as `truncated`.
+        shots: How many answered questions are shown first; None is 0 for a chat model and 5 for
+            one that goes on with a text.
+        stop_at_line: Whether an answer ends at its first line break; None is so for a model that
+            goes on with a text alone. Such a model is told to stop there, and is cut there where
+            it cannot. A chat model is not told, since it may think before it answers: its first
+            line is taken.
     """
 
     max_tokens: int = 200
     temperature: float = 0.0
     truncated: Literal["judge", "fail"] = "judge"
+    shots: Literal[0, 5] | None = None
+    stop_at_line: bool | None = None
 
 
 class ModelExaminee:
@@ -37,8 +50,7 @@ class ModelExaminee:
 
     Args:
         agent: The model.
-        prompts: Its words: the question alone for a chat model, the paper's five examples before
-            it for one that only goes on with a text.
+        prompts: Its words: the question alone, or five answered questions before it.
         options: How it is asked.
     """
 
@@ -63,11 +75,11 @@ class ModelExaminee:
             SetupError: The prompt cannot be filled in.
         """
         chat = "chat" in self.agent.features
-        rendered = self.prompts.render("answer", chat, question=question.text)
+        rendered = self.prompts.render(self._prompt(chat), chat, question=question.text)
         sampling = Sampling(
             temperature=self.options.temperature,
             max_tokens=self.options.max_tokens,
-            stop=rendered.stop,
+            stop=() if self.options.stop_at_line is False else rendered.stop,
         )
         try:
             if self._file is not None:
@@ -79,6 +91,16 @@ class ModelExaminee:
             return Answer(question.id, self.name, "", "error", reason, rendered.prompt_hash)
         return self._recorded(question, completion, chat, rendered.prompt_hash)
 
+    def _prompt(self, chat: bool) -> str:
+        """The prompt's name; asked as by default it is the one that everybody has."""
+        if self.options.shots in (None, 0 if chat else 5):
+            return "answer"
+        return "answer_five" if chat else "answer_zero"
+
+    def _ends_at_line(self, chat: bool) -> bool:
+        told = self.options.stop_at_line
+        return not chat if told is None else told
+
     def _recorded(
         self, question: Question, completion: Completion, chat: bool, prompt: str
     ) -> Answer:
@@ -89,6 +111,10 @@ class ModelExaminee:
             state = "truncated" if state == "truncated" else "empty"
         elif text != completion.text or not chat:
             text = text.strip()
+        if self._ends_at_line(chat) and "\n" in text.strip():
+            # Of an answer that went on, this part is whole.
+            text = text.strip().split("\n", 1)[0].strip()
+            state = "ok" if state == "truncated" else state
         if state == "truncated":
             reason = reason or CUT
             state = "ok" if text.strip() and self.options.truncated == "judge" else "truncated"

@@ -13,7 +13,7 @@ from peerexam.calls import Json, canonical_json
 from peerexam.errors import SetupError
 from peerexam.examiners.prompts import PromptLibrary
 from peerexam.examiners.simulated_spec import sim_spec
-from peerexam.protocols.config import AgentConfig, ExamConfig
+from peerexam.protocols.config import AgentConfig, ExamConfig, RoleName
 from peerexam.protocols.document import Place
 from peerexam.protocols.problems import suggest
 
@@ -117,8 +117,7 @@ def _twins(agents: Sequence[AgentConfig]) -> Iterator[tuple[Place, str]]:
         except ValueError:
             continue  # the model's name, or an option that is not JSON, is reported elsewhere
         for role in agent.roles:
-            judging = agent.judge.model_dump_json() if role == "judge" else ""
-            other = seen.setdefault((role, base + judging), agent.name)
+            other = seen.setdefault((role, base + _of_role(agent, role)), agent.name)
             if other != agent.name:
                 yield (
                     ("agents", index),
@@ -127,6 +126,13 @@ def _twins(agents: Sequence[AgentConfig]) -> Iterator[tuple[Place, str]]:
                     "take the role from one",
                 )
                 break
+
+
+def _of_role(agent: AgentConfig, role: RoleName) -> str:
+    """The settings that count in one role alone."""
+    if role == "judge":
+        return agent.judge.model_dump_json()
+    return canonical_json([agent.shots, agent.stop_at_line]) if role == "examinee" else ""
 
 
 def _prompts(config: ExamConfig) -> Iterator[tuple[Place, str]]:

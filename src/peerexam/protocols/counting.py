@@ -48,6 +48,12 @@ _REASK = 60
 _CANARY = Span(15, 110, 400)
 """Tokens of a canary question and the answers shown with it."""
 
+_EXAMPLES = 250
+"""Tokens of the five answered questions that may stand before a question."""
+
+_MAY_GO_ON = frozenset({"hf", "gguf", "local"})
+"""Providers of models that may only go on with a text, which is known when they are built."""
+
 _QUESTION = 30
 _REPLY = 60
 """Expected tokens of a question, and of a judge's reply."""
@@ -122,7 +128,9 @@ class Counting:
         if by_prompt and method:
             yield f"comparisons: {method} over answers in random order; ties make it fewer"
         if any(self._follow_ups_by(name).most for name in self._set):
-            yield f"follow-ups: expected after {CORRECT:.0%} of the answers of every round"
+            share = self._config.follow_ups.share
+            drawn = f", {share:.3g} of them drawn" if share < 1 else ""
+            yield f"follow-ups: expected after {CORRECT:.0%} of the answers of every round{drawn}"
         yield f"tokens: {_CHARACTERS_PER_TOKEN} characters each; expected answers half their limit"
 
     def rankings(self) -> Iterator[Ranked]:
@@ -152,8 +160,8 @@ class Counting:
             return Span()
         answers = len(self._asked_further(author))
         most = answers if sample is None else min(sample, answers)
-        first = min(most, CORRECT * answers)
-        return Span(0, first * sum(CORRECT**r for r in range(rounds)), most * rounds)
+        on = CORRECT * self._config.follow_ups.share
+        return Span(0, min(most, on * answers) * sum(on**r for r in range(rounds)), most * rounds)
 
     def _asked_further(self, author: str | None) -> list[AgentConfig]:
         examiner = self._examiner_of(author)
@@ -226,7 +234,7 @@ class Counting:
     def _answering(self, agent: AgentConfig) -> Work:
         later = total([self._follow_ups_to(agent, author) for author in self._set])
         calls = exactly(self.questions) + later
-        shown = self._question_tokens()
+        shown = self._question_tokens() + _examples_for(agent)
         return _work(agent, "examinee", "answers", calls, shown, _answer_of(agent, self._config))
 
     def _judging(self, agent: AgentConfig) -> Iterator[Work]:
@@ -295,6 +303,13 @@ class Counting:
 
 def _provider(agent: AgentConfig) -> str:
     return parse_model(agent.model)[0]
+
+
+def _examples_for(agent: AgentConfig) -> Span:
+    """Tokens of the examples that an examinee is shown, at most those of a text that goes on."""
+    if agent.shots is not None:
+        return exactly(_EXAMPLES if agent.shots else 0)
+    return Span(0, 0, _EXAMPLES if _provider(agent) in _MAY_GO_ON else 0)
 
 
 def _answer_of(agent: AgentConfig, config: ExamConfig) -> Span:

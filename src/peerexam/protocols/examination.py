@@ -15,7 +15,7 @@ from typing import TypedDict
 
 from peerexam.examiners.base import Examinee, Examiner, FollowUp, Judge
 from peerexam.protocols.comparing import Comparison, Disagreement, compare
-from peerexam.protocols.concurrency import both, together
+from peerexam.protocols.concurrency import both, in_turn, together
 from peerexam.protocols.ranking import METHODS, Groups
 from peerexam.records import Answer, Mark, Question, Ranking, Verdict
 
@@ -27,6 +27,12 @@ class Cast:
     examiners: Mapping[str, Examiner]
     examinees: Mapping[str, Examinee]
     judges: Mapping[str, Judge]
+
+    @property
+    def waits(self) -> bool:
+        """Whether anyone's work takes time in which another could begin."""
+        players = (*self.examiners.values(), *self.examinees.values(), *self.judges.values())
+        return not all(getattr(player, "plays_at_once", False) for player in players)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +49,8 @@ class Rules:
         self_preference: Whether judges compare their own answers with the others', too.
         rounds: Follow-up rounds after the first.
         sample: At most so many of a question's full-mark answers are followed up; None is all.
+        share: The part of all full-mark answers that may be followed up. Each is drawn by itself,
+            before `sample` is.
         full_mark: The overall score that counts as correct.
         chief: Who marks and follows up questions whose author is no examiner here.
         own: Judge to the examinees whose answers count as its own, beside itself.
@@ -57,6 +65,7 @@ class Rules:
     self_preference: bool = True
     rounds: int = 0
     sample: int | None = None
+    share: float = 1.0
     full_mark: int = 5
     chief: str | None = None
     own: Mapping[str, frozenset[str]] = field(default_factory=dict)
@@ -66,6 +75,11 @@ class Rules:
         """Whether a question is in a judge's share; each is drawn by itself."""
         share = self.shares.get(judge, 1.0)
         return share >= 1 or rng_for(self.seed, "share", question.id, judge).random() < share
+
+    def may_go_on(self, question: Question, examinee: str) -> bool:
+        """Whether a full-mark answer is in the share that is followed up."""
+        rng = rng_for(self.seed, "follow up share", question.id, examinee)
+        return self.share >= 1 or rng.random() < self.share
 
     def is_own(self, judge: str, examinee: str) -> bool:
         """Whether a judge may not mark or rank this examinee."""
@@ -99,6 +113,13 @@ async def examine(question: Question, cast: Cast, rules: Rules) -> Block:
         BudgetReachedError: The budget ended it; nothing of the question is then returned, and
             what was answered is in the ledger.
     """
+    if cast.waits:
+        return await _examine(question, cast, rules)
+    with in_turn():
+        return await _examine(question, cast, rules)
+
+
+async def _examine(question: Question, cast: Cast, rules: Rules) -> Block:
     chosen = [
         examinee for name, examinee in cast.examinees.items() if question.examinee in (None, name)
     ]
@@ -240,6 +261,7 @@ async def follow_up(
     correct = correct_examinees(marks, examiner.name, rules.full_mark)
     chosen = [answer for answer in answers if answer.examinee in correct]
     chosen = [answer for answer in chosen if answer.examinee != examiner.name]
+    chosen = [answer for answer in chosen if rules.may_go_on(question, answer.examinee)]
     if rules.sample is not None and len(chosen) > rules.sample:
         rng = rng_for(rules.seed, "follow up", question.id)
         kept = set(rng.sample([answer.examinee for answer in chosen], rules.sample))

@@ -154,6 +154,7 @@ def rules_of(config: ExamConfig, rubric: Rubric) -> Rules:
         self_preference=judging.self_preference,
         rounds=config.follow_ups.rounds,
         sample=config.follow_ups.sample,
+        share=config.follow_ups.share,
         full_mark=rubric.full_mark,
         chief=chief,
         own=own_answers(config),
@@ -306,7 +307,13 @@ class _Builder:
                 follow_up_max_tokens=exam.follow_ups.max_tokens,
                 seed=exam.seed,
             ),
-            answering=AnsweringOptions(answers.max_tokens, answers.temperature, answers.truncated),
+            answering=AnsweringOptions(
+                answers.max_tokens,
+                answers.temperature,
+                answers.truncated,
+                config.shots,
+                config.stop_at_line,
+            ),
             judging=JudgingOptions(
                 reasks=judging.reasks, max_tokens=judging.max_tokens, seed=exam.seed
             ),
