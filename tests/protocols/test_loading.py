@@ -319,10 +319,8 @@ def test_a_model_may_answer_with_and_without_examples(tmp_path: Path) -> None:
     again = load(write(tmp_path, dump_config(config), "again.yaml"))
     assert again == config
     # As judges they are one and the same: examples are shown to examinees alone.
-    problem = refusal(write(tmp_path, twins), *answering[1:])[0]
-    assert "the same model with the same settings, and both are judge" in problem.replace(
-        "examiner", "judge"
-    )
+    judging = ("agents.b.roles=[examinee, judge]", *answering[1:])
+    assert "same settings, and both are judge" in refusal(write(tmp_path, twins), *judging)[0]
 
 
 def test_simulated_players_may_be_equal(tmp_path: Path) -> None:
