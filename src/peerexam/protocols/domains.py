@@ -11,6 +11,9 @@ from peerexam.records import Domain
 from peerexam.tasks.domain_names import clean_name, problem_of, quoted, same_name
 from peerexam.tasks.taxonomy import BUILT_IN, Taxonomy, load_taxonomy
 
+_MOST_NOTES = 20
+"""Of one taxonomy; more are counted only, since they are kept in the manifest."""
+
 
 def chosen_domains(questions: Questions, seed: int) -> list[Domain]:
     """The domains, in the order of the config or of the draw.
@@ -58,13 +61,16 @@ def domain_notes(questions: Questions) -> tuple[str, ...]:
         SetupError: The taxonomy cannot be read.
     """
     if questions.taxonomy is not None:
-        return load_taxonomy(questions.taxonomy).notes
-    pairs = [(name, clean_name(name)) for name in questions.domains]
-    return tuple(
-        f"the domain {quoted(name)} is taken as {quoted(clean)}"
-        for name, clean in pairs
-        if clean != name
-    )
+        notes = load_taxonomy(questions.taxonomy).notes
+    else:
+        pairs = [(name, clean_name(name)) for name in questions.domains]
+        notes = tuple(
+            f"the domain {quoted(name)} is taken as {quoted(clean)}"
+            for name, clean in pairs
+            if clean != name
+        )
+    more = len(notes) - _MOST_NOTES
+    return notes if more <= 0 else (*notes[:_MOST_NOTES], f"and {more:,} more names like these")
 
 
 def domain_problems(questions: Questions) -> Iterator[tuple[Place, str]]:
@@ -81,7 +87,7 @@ def domain_problems(questions: Questions) -> Iterator[tuple[Place, str]]:
     yield from _too_few(taxonomy, questions)
 
 
-def is_built_in(taxonomy: str) -> bool:
+def is_built_in(taxonomy: object) -> bool:
     """Whether a taxonomy's name is one of ours, and so no path."""
     return taxonomy in BUILT_IN
 

@@ -18,6 +18,7 @@ from peerexam.errors import ConfigError
 from peerexam.protocols.checks import check, check_agents
 from peerexam.protocols.config import AgentConfig, ExamConfig
 from peerexam.protocols.document import Document, Place, read_document
+from peerexam.protocols.domains import domain_problems, is_built_in
 from peerexam.protocols.overrides import apply, from_environment, from_flags
 from peerexam.protocols.problems import describe
 from peerexam.protocols.secret_keys import find_secrets
@@ -54,7 +55,7 @@ def load_config(
         config = ExamConfig.model_validate(value)
     except ValidationError as error:
         raise voice.error(list(_problems(error, ExamConfig))) from None
-    voice.stop_if(check(config))
+    voice.stop_if([*check(config), *domain_problems(config.questions)])
     return config
 
 
@@ -167,7 +168,8 @@ def _resolve_paths(value: dict[str, Json], base: Path) -> dict[str, Json]:
     """A copy with absolute paths wherever a setting is a path; other values as they are."""
     changed = dict(value)
     _resolve(changed, "output", base)
-    for section, key in (("questions", "file"), ("judging", "rubric")):
+    paths = (("questions", "file"), ("questions", "taxonomy"), ("judging", "rubric"))
+    for section, key in paths:
         if isinstance(changed.get(section), dict):
             changed[section] = dict(changed[section])
             _resolve(changed[section], key, base)
@@ -181,7 +183,8 @@ def _resolve_paths(value: dict[str, Json], base: Path) -> dict[str, Json]:
 
 
 def _resolve(holder: dict[str, Json], key: str, base: Path) -> None:
-    if isinstance(holder.get(key), str) and holder[key]:
+    named = key == "taxonomy" and is_built_in(holder.get(key))
+    if isinstance(holder.get(key), str) and holder[key] and not named:
         holder[key] = str(base / Path(holder[key]).expanduser())
 
 

@@ -21,6 +21,7 @@ from peerexam.agents.garbage import rare_collections
 from peerexam.errors import BudgetReachedError, ConfigError, PeerexamError
 from peerexam.protocols.claiming import claimed
 from peerexam.protocols.config import ExamConfig
+from peerexam.protocols.domains import chosen_domains, domain_count, domain_notes
 from peerexam.protocols.examination import examine
 from peerexam.protocols.finishing import finish
 from peerexam.protocols.joining import examine_with_joined, joined_late
@@ -34,7 +35,6 @@ from peerexam.protocols.setting import QuestionSet, given_questions, set_questio
 from peerexam.protocols.setup_digest import setup_digest
 from peerexam.protocols.staging import Stage, stage
 from peerexam.protocols.standing_records import Standing
-from peerexam.records import Domain
 from peerexam.runfolder import RunFolder
 from peerexam.tasks.question_file import load_questions
 
@@ -108,7 +108,7 @@ async def _before_any_question(
     config: ExamConfig, folder: RunFolder, scene: Stage, reached: BudgetReachedError
 ) -> Outcome:
     """A run whose budget did not last until the questions were set; the ledger keeps its calls."""
-    planned = len(config.agents_in("examiner")) * len(config.questions.domains)
+    planned = len(config.agents_in("examiner")) * domain_count(config.questions)
     none = QuestionSet((), planned * config.questions.per_domain)
     write_probes(folder, ())
     # Going over the records with none of our own clears those of a config that has changed.
@@ -173,13 +173,14 @@ def in_own_loop(work: Coroutine[Any, Any, T]) -> T:
 async def _questions(config: ExamConfig, scene: Stage) -> QuestionSet:
     if config.questions.file is not None:
         return given_questions(load_questions(config.questions.file))
-    domains = [Domain(name, (name,)) for name in config.questions.domains]
+    domains = chosen_domains(config.questions, config.seed)
     examiners = list(scene.cast.examiners.values())
     if not examiners:
         raise ConfigError("no agent has the role examiner, so nobody sets questions")
-    return await set_questions(
+    found = await set_questions(
         examiners, domains, config.questions.per_domain, config.questions.style
     )
+    return replace(found, notes=(*domain_notes(config.questions), *found.notes))
 
 
 def _note(progress: Progress | None, text: str) -> None:
