@@ -161,7 +161,7 @@ def test_files_that_do_not_fit_are_named(
 def test_a_folder_of_another_layout_and_an_unknown_kind_are_refused(tmp_path: Path) -> None:
     with pytest.raises(SetupError, match="is this PRD data"):
         import_prd(tmp_path, tmp_path / "out")
-    with pytest.raises(SetupError, match="cannot import 'csv': there is prd"):
+    with pytest.raises(SetupError, match="cannot import 'csv': there is\n  questions"):
         import_run("csv", tmp_path, tmp_path / "out")
 
 

@@ -73,7 +73,12 @@ def tally_folder(path: Path) -> dict[str, Json]:
         verdicts=folder.verdicts(),
         rankings=folder.rankings(),
         agents=[a["name"] for a in agents if "examinee" in a.get("roles", ())],
-        judges={a["name"]: JudgeInfo() for a in agents if "judge" in a.get("roles", ())},
+        judges={
+            a["name"]: JudgeInfo(one_order=a.get("orders") == "one")
+            for a in agents
+            if "judge" in a.get("roles", ())
+        },
+        settings=TallySettings(full_mark=float(held.get("full_mark") or 5)),
         variants={a["name"]: a["variant_of"] for a in agents if a.get("variant_of")},
     )
 

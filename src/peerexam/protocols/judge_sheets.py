@@ -34,6 +34,7 @@ from peerexam.stats.transitivity import (
 _MEASURES = ("swap_consistency", "first_preference", "longer_preference", "invalid_rate")
 _NO_WORDS = Estimate(None, reason="was not probed: no prompt is read to it")
 _NO_ORDER = Estimate(None, reason="judges by likelihood, which sees no order of answers")
+_ONE_ORDER = Estimate(None, reason="saw every pair in one order only")
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,11 +115,13 @@ def judge_sheets(
     """One sheet a judge, in the order of `judges`; verdicts on own answers are used here."""
     c = table.verdicts
     measures = _measures(table, list(judges.values()), settings.confidence)
-    own = _self_preferences(table, settings, rng)
+    orderless = [name for name, info in judges.items() if info.one_verdict_is_enough]
+    own = _self_preferences(table, settings, rng, orderless)
     peers = rows_where(c, ~on_own_answer(c))
-    triads = circular_triads(peers, rule=settings.disagreement)
-    cycles = preference_cycles(peers, rule=settings.disagreement)
-    turned = order_contradictions(peers, table.positions, rule=settings.disagreement)
+    rule = settings.disagreement
+    triads = circular_triads(peers, rule=rule, orderless=orderless)
+    cycles = preference_cycles(peers, rule=rule, orderless=orderless)
+    turned = order_contradictions(peers, table.positions, rule=rule, orderless=orderless)
     attacks = _attacks(judges, settings, probes)
     return [
         JudgeSheet(
@@ -153,6 +156,8 @@ def _measures(
     for row, info in zip(rows, judges, strict=True):
         if info.by == "likelihood":
             row["swap_consistency"] = row["first_preference"] = _NO_ORDER
+        elif info.one_order:
+            row["swap_consistency"] = row["first_preference"] = _ONE_ORDER
     return rows
 
 
@@ -178,7 +183,7 @@ def _attacks(
 
 
 def _self_preferences(
-    table: Gathered, settings: TallySettings, rng: Generator
+    table: Gathered, settings: TallySettings, rng: Generator, orderless: Sequence[str]
 ) -> list[SelfPreference | None]:
     c = table.verdicts
     asked = np.bincount(c.judge[on_own_answer(c)], minlength=len(c.judges)) > 0
@@ -187,6 +192,7 @@ def _self_preferences(
     found = self_preference(
         c,
         rule=settings.disagreement,
+        orderless=orderless,
         rounds=settings.rounds,
         rng=rng,
         confidence=settings.confidence,

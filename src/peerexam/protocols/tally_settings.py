@@ -63,10 +63,18 @@ class JudgeInfo:
         by: `likelihood` where it sees no order of answers; it then has no preference for a place
             that could be measured, and one verdict a pair is enough.
         fitness: Its own bounds, in place of the exam's.
+        one_order: It was asked about every pair in one order only, as in verdicts of other tools;
+            one verdict a pair is then enough, and nothing can be said of places.
     """
 
     by: Literal["prompt", "likelihood"] = "prompt"
     fitness: FitnessLimits | None = None
+    one_order: bool = False
+
+    @property
+    def one_verdict_is_enough(self) -> bool:
+        """Whether a pair has a result without a verdict in the other order."""
+        return self.one_order or self.by == "likelihood"
 
 
 @dataclass(frozen=True, slots=True)

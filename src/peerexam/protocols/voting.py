@@ -94,7 +94,7 @@ def tally(
     )
     rng = np.random.default_rng([exam.seed, 1])
     sheets = judge_sheets(table, judges, settings, rng, probes)
-    orderless = [name for name, info in judges.items() if info.by == "likelihood"]
+    orderless = [name for name, info in judges.items() if info.one_verdict_is_enough]
     peers = rows_where(table.verdicts, ~on_own_answer(table.verdicts))
     pairs = combine_orders(peers, settings.disagreement, orderless)
     fit = [place for place, sheet in enumerate(sheets) if sheet.counts]

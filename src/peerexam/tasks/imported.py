@@ -39,6 +39,9 @@ class Imported:
         verdicts: All of them, one an order.
         rankings: Only those that the source itself has; none is derived.
         left_out: What the source holds and this import does not, one sentence each.
+        notes: What else a reader of the report must know, one sentence each.
+        full_mark: Of the source's marks; None where it is the 5 of our own.
+        one_order: Judges that saw every pair in one order only.
     """
 
     roles: Mapping[str, Sequence[str]]
@@ -48,6 +51,9 @@ class Imported:
     verdicts: Sequence[Verdict] = ()
     rankings: Sequence[Ranking] = ()
     left_out: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    full_mark: int | None = None
+    one_order: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +66,7 @@ class ImportSummary:
         agents: Their names, sorted.
         counts: Kind of record to how many there are.
         left_out: What the source holds and the import does not.
+        notes: What else a reader of the report must know.
     """
 
     kind: str
@@ -67,6 +74,7 @@ class ImportSummary:
     agents: tuple[str, ...]
     counts: Mapping[str, int]
     left_out: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 def write_imported(kind: str, name: str, imported: Imported, out: Path) -> ImportSummary:
@@ -94,6 +102,8 @@ def write_imported(kind: str, name: str, imported: Imported, out: Path) -> Impor
         with folder.writer(record_kind) as writer:
             for record in records:
                 writer.emit(record)
+    for derived in (folder.standings_path, folder.report_path):
+        derived.unlink(missing_ok=True)  # an earlier import's
     folder.write_manifest(
         {
             "schema": SCHEMA_VERSION,
@@ -102,11 +112,16 @@ def write_imported(kind: str, name: str, imported: Imported, out: Path) -> Impor
             "exam": name,
             "seed": 0,
             "agents": [
-                {"name": agent, "roles": list(roles)}
+                {
+                    "name": agent,
+                    "roles": list(roles),
+                    **({"orders": "one"} if agent in imported.one_order else {}),
+                }
                 for agent, roles in sorted(imported.roles.items())
             ],
             "questions_hash": sha256(folder.records_path("questions").read_bytes()).hexdigest(),
-            "notes": [f"Left out: {reason}." for reason in imported.left_out],
+            "notes": [*imported.notes, *(f"Left out: {reason}." for reason in imported.left_out)],
+            **({} if imported.full_mark is None else {"full_mark": imported.full_mark}),
             "versions": {"peerexam": metadata.version("peerexam")},
             "counts": {name: _counts(records) for name, records in by_kind.items()},
             "status": "complete",
@@ -119,6 +134,7 @@ def write_imported(kind: str, name: str, imported: Imported, out: Path) -> Impor
         tuple(sorted(imported.roles)),
         {name: len(records) for name, records in by_kind.items()},
         imported.left_out,
+        imported.notes,
     )
 
 

@@ -1,35 +1,51 @@
-"""Importers by the kind of layout they read.
-
-An importer is a function from a folder or file to `Imported`. To add one, write it in its own
-module and name it here.
-"""
+"""Importing another tool's results by the kind of layout (`import_kinds`)."""
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
+from difflib import get_close_matches
 from pathlib import Path
 
 from peerexam.errors import SetupError
+from peerexam.tasks.import_kinds import KINDS, kinds_text
 from peerexam.tasks.imported import Imported, ImportSummary, write_imported
-from peerexam.tasks.prd import read_prd
-
-IMPORTERS: dict[str, Callable[[Path], Imported]] = {"prd": read_prd}
-"""Kind of layout to the function that reads it."""
 
 
 def import_run(kind: str, source: Path, out: Path) -> ImportSummary:
     """Read another tool's results and leave them as a run's folder.
 
     Args:
-        kind: One of `IMPORTERS`.
+        kind: One of `KINDS`.
         source: The folder or file to read.
         out: The run's folder.
 
     Raises:
-        SetupError: There is no such kind, the source is not of that layout, or another run stands
-            in the folder.
+        SetupError: There is no such kind, the source is not there or not of that layout, or
+            another run stands in the folder.
+        RecordFileError: A line of the source cannot be read.
     """
-    importer = IMPORTERS.get(kind)
-    if importer is None:
-        raise SetupError(f"cannot import '{kind}': there is {', '.join(sorted(IMPORTERS))}")
-    return write_imported(kind, source.resolve().name, importer(source), out)
+    return write_imported(kind, source.resolve().name, read_source(kind, source), out)
+
+
+def read_source(kind: str, source: Path) -> Imported:
+    """Read another tool's results and write nothing; arguments and errors as in `import_run`."""
+    read = _reader(kind)
+    if not source.exists():
+        raise SetupError(f"{source} is not there: name the file or folder to import")
+    try:
+        return read(source)
+    except OSError as error:
+        raise SetupError(f"{error.filename or source}: {error.strerror or error}") from error
+
+
+def _reader(kind: str) -> Callable[[Path], Imported]:
+    if kind not in KINDS:
+        near = get_close_matches(kind, KINDS, n=1)
+        hint = f" (did you mean '{near[0]}'?)" if near else ""
+        raise SetupError(f"cannot import '{kind}'{hint}: there is\n{kinds_text()}")
+    module, _, name = KINDS[kind][0].partition(":")
+    read: Callable[[Path], Imported] = getattr(
+        importlib.import_module(f"peerexam.tasks.{module}"), name
+    )
+    return read

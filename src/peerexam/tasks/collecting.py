@@ -1,0 +1,174 @@
+"""What an importer has read so far, put together without duplicates and in a fixed order."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
+
+from peerexam.errors import SetupError
+from peerexam.records import Answer, Mark, Question, Verdict
+from peerexam.tasks.imported import Imported
+from peerexam.tasks.layout_rows import Row
+
+UNKNOWN_DOMAIN = "unknown"
+"""Of questions whose source says none."""
+
+
+@dataclass(slots=True)
+class Collected:
+    """Records as they are read.
+
+    What stands in a source twice with the same content counts once and is counted; what stands
+    there twice with another content is an error that names both places.
+    """
+
+    questions: dict[str, Question] = field(default_factory=dict)
+    left_out: list[str] = field(default_factory=list)
+    _answers: dict[tuple[str, str], Answer] = field(default_factory=dict)
+    _verdicts: dict[tuple[str, str, str, str], Verdict] = field(default_factory=dict)
+    _marks: dict[tuple[str, str, str], Mark] = field(default_factory=dict)
+    _places: dict[Hashable, str] = field(default_factory=dict)
+    _repeated: int = 0
+    _again: list[Verdict] = field(default_factory=list)
+
+    def question(self, question: Question, row: Row) -> None:
+        """Add a question.
+
+        Raises:
+            RecordFileError: Another one has its id.
+        """
+        self._put(self.questions, question.id, question, row, f"question '{question.id}'")
+
+    def answer(self, answer: Answer, row: Row) -> None:
+        """Add an answer.
+
+        Raises:
+            RecordFileError: The examinee gave another answer to the question.
+        """
+        key = (answer.question_id, answer.examinee)
+        what = f"the answer of '{answer.examinee}' to question '{answer.question_id}'"
+        self._put(self._answers, key, answer, row, what)
+
+    def verdict(self, verdict: Verdict, row: Row, *, repeatable: bool = False) -> None:
+        """Add a verdict. One that failed gives way to one of a later attempt.
+
+        Args:
+            verdict: The verdict.
+            row: Where it stands.
+            repeatable: Further verdicts of the same judge on the same answers in the same order
+                are kept beside it: votes of many people under one name.
+
+        Raises:
+            RecordFileError: It compares an answer with itself, or the judge said otherwise before.
+        """
+        if verdict.first == verdict.second:
+            raise row.wrong(f"'{verdict.first}' is compared with itself")
+        key = (verdict.question_id, verdict.judge, verdict.first, verdict.second)
+        held = self._verdicts.get(key)
+        if held is not None and repeatable:
+            self._again.append(verdict)
+        elif held is not None and verdict.state != "ok" and held != verdict:
+            self._repeated += 1
+        elif held is not None and held.state != "ok":
+            self._verdicts[key] = verdict
+            self._repeated += 1
+        else:
+            what = (
+                f"the verdict of '{verdict.judge}' on '{verdict.first}' before "
+                f"'{verdict.second}' for question '{verdict.question_id}'"
+            )
+            self._put(self._verdicts, key, verdict, row, what)
+
+    def mark(self, mark: Mark, row: Row) -> None:
+        """Add a mark.
+
+        Raises:
+            RecordFileError: The judge gave another mark before.
+        """
+        key = (mark.question_id, mark.judge, mark.examinee)
+        what = f"the mark of '{mark.judge}' for '{mark.examinee}' on question '{mark.question_id}'"
+        self._put(self._marks, key, mark, row, what)
+
+    def imported(self, full_mark: int | None = None) -> Imported:
+        """Everything, in the order of the questions and then of names.
+
+        Judges none of whose pairs was seen in both orders are said to have judged one order.
+
+        Args:
+            full_mark: Of the source's marks, where it is another than ours.
+
+        Raises:
+            SetupError: There is nothing.
+        """
+        self._add_missing_questions()
+        if not self.questions:
+            raise SetupError("the source holds nothing that can be imported")
+        place = {id_: number for number, id_ in enumerate(self.questions)}
+        verdicts = sorted(
+            [*self._verdicts.values(), *self._again],
+            key=lambda v: (place[v.question_id], v.judge, v.first, v.second),
+        )
+        one_order = _judges_of_one_order(self._verdicts)
+        if self._repeated:
+            self.left_out.append(f"{self._repeated} records that stand there twice")
+        if one_order:
+            self.left_out.append(
+                "the second order: every pair was judged in one order only, so preference for a "
+                f"place cannot be told from preference for an answer ({', '.join(one_order)})"
+            )
+        return Imported(
+            roles=self._roles(),
+            questions=tuple(self.questions.values()),
+            answers=sorted(
+                self._answers.values(), key=lambda a: (place[a.question_id], a.examinee)
+            ),
+            marks=sorted(
+                self._marks.values(), key=lambda m: (place[m.question_id], m.judge, m.examinee)
+            ),
+            verdicts=verdicts,
+            left_out=tuple(self.left_out),
+            full_mark=full_mark,
+            one_order=one_order,
+        )
+
+    def _add_missing_questions(self) -> None:
+        known = len(self.questions)
+        for record in (*self._answers.values(), *self._marks.values(), *self._verdicts.values()):
+            if record.question_id not in self.questions:
+                question = Question(id=record.question_id, text="", domain=UNKNOWN_DOMAIN)
+                self.questions[record.question_id] = question
+        if missing := len(self.questions) - known:
+            self.left_out.append(
+                f"the texts of {missing} questions, which the source does not have"
+            )
+
+    def _roles(self) -> Mapping[str, list[str]]:
+        examinees = {answer.examinee for answer in self._answers.values()}
+        examinees |= {mark.examinee for mark in self._marks.values()}
+        examinees |= {name for _, _, *pair in self._verdicts for name in pair}
+        judges = {judge for _, judge, *_ in (*self._verdicts, *self._marks)}
+        roles: dict[str, list[str]] = {name: ["examinee"] for name in sorted(examinees)}
+        for name in sorted(judges):
+            roles.setdefault(name, []).append("judge")
+        return roles
+
+    def _put(
+        self, held: dict[object, object], key: Hashable, value: object, row: Row, what: str
+    ) -> None:
+        place = (type(value), key)
+        if key in held and held[key] != value:
+            raise row.wrong(
+                f"{what} stands differently in {self._places.get(place, 'another line')}; keep one"
+            )
+        self._repeated += key in held
+        held[key] = value
+        self._places.setdefault(place, f"{row.path.name}:{row.line}")
+
+
+def _judges_of_one_order(verdicts: Mapping[tuple[str, str, str, str], Verdict]) -> tuple[str, ...]:
+    both = {
+        judge
+        for question, judge, first, second in verdicts
+        if (question, judge, second, first) in verdicts
+    }
+    return tuple(sorted({judge for _, judge, *_ in verdicts} - both))

@@ -1,0 +1,243 @@
+"""Rows of another tool's file with their places: JSONL, JSON, CSV, Parquet.
+
+What another program or person wrote is data: a row is checked field by field, and what is wrong is
+said with file and line.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn
+
+from peerexam.calls import Json
+from peerexam.errors import MissingExtraError, RecordFileError, SetupError
+from peerexam.runfolder import read_jsonl
+
+LONGEST_NAME = 200
+"""Characters that the name of an agent or the id of a question may have."""
+
+_FORMULA_SIGNS = tuple("=+-@\t\r\n＝＋－＠")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One object of a file.
+
+    Attributes:
+        body: Its fields.
+        path: The file.
+        line: Where it stands, counted from 1; in Parquet the number of the row.
+    """
+
+    body: Mapping[str, Json]
+    path: Path
+    line: int
+
+    def wrong(self, message: str) -> RecordFileError:
+        """An error about this row, to be raised."""
+        return RecordFileError(message, self.path, self.line)
+
+    def has(self, *keys: str) -> bool:
+        """Whether all these fields are there and hold something."""
+        return all(self.body.get(key) is not None for key in keys)
+
+    def name(self, *keys: str) -> str:
+        """The first of these fields that is there, as a name or id; whole numbers are ids too.
+
+        Raises:
+            RecordFileError: None of them is there, or it is no name.
+        """
+        key = next((key for key in keys if self.has(key)), None)
+        if key is None:
+            raise self.wrong(f"no {' or '.join(keys)} here")
+        value = self.body[key]
+        if isinstance(value, float) and math.isfinite(value) and value.is_integer():
+            value = int(value)  # as pandas leaves ids beside a missing one
+        if isinstance(value, bool) or not isinstance(value, str | int) or not str(value).strip():
+            raise self.wrong(f"{key} must be a name or a whole number, found {value!r:.60}")
+        if len(str(value)) > LONGEST_NAME:
+            raise self.wrong(f"{key} is longer than {LONGEST_NAME} characters: {value!r:.60}…")
+        return str(value)
+
+    def text(self, key: str) -> str:
+        """A field that must be text, kept as it is.
+
+        Raises:
+            RecordFileError: It is missing or something else.
+        """
+        value = self.body.get(key)
+        if not isinstance(value, str):
+            raise self.wrong(f"{key} must be text, found {value!r:.60}")
+        return value
+
+    def whole(self, key: str, default: int) -> int:
+        """A field that must be a whole number where it is there.
+
+        Raises:
+            RecordFileError: It is something else.
+        """
+        value = self.body.get(key)
+        if value is None:
+            return default
+        if isinstance(value, str) and value.strip().isdecimal():  # as in CSV
+            return int(value)
+        if isinstance(value, float) and math.isfinite(value) and value.is_integer():
+            return int(value)
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise self.wrong(f"{key} must be a whole number, found {value!r:.60}")
+        return value
+
+
+def rows_of(path: Path) -> Iterator[Row]:
+    """The rows of a file, by its suffix (`.json`, `.csv`, `.parquet`; anything else is JSONL).
+
+    Raises:
+        RecordFileError: A row is damaged.
+        MissingExtraError: Parquet is to be read and pyarrow is not installed.
+        SetupError: The file is no text in UTF-8, or no Parquet file.
+    """
+    read = _READERS.get(path.suffix.lower(), read_jsonl)
+    try:
+        for line, body in read(path):
+            yield Row(body, path, line)
+    except UnicodeDecodeError as error:
+        raise SetupError(f"{path} is not UTF-8 text: save it as UTF-8") from error
+
+
+def files_of(source: Path, *patterns: str) -> list[Path]:
+    """The source itself where it is a file, else the files of a folder, sorted by name.
+
+    Args:
+        source: A file or a folder.
+        patterns: Globs below the folder; those of the first that finds any are taken.
+    """
+    if source.is_file():
+        return [source]
+    for pattern in patterns:
+        if found := sorted(path for path in source.glob(pattern) if path.is_file()):
+            return found
+    return []
+
+
+def json_rows(path: Path) -> Iterator[tuple[int, dict[str, Json]]]:
+    """The objects of a JSON list, decoded one by one, because only so each one's line is known.
+
+    Raises:
+        RecordFileError: It is no JSON list of objects.
+    """
+    text = path.read_text(encoding="utf-8-sig")
+    place = _skip(text, 0)
+    if text[place : place + 1] != "[":
+        raise RecordFileError("expected a JSON list of objects", path, 1)
+    place = _skip(text, place + 1)
+    while text[place : place + 1] != "]":
+        line = text.count("\n", 0, place) + 1
+        body, place = decode_at(text, place, path)
+        if not isinstance(body, dict):
+            raise RecordFileError(f"expected an object, found {body!r:.60}", path, line)
+        yield line, body
+        place = _skip(text, place)
+        if text[place : place + 1] == ",":
+            place = _skip(text, place + 1)
+        elif text[place : place + 1] != "]":
+            line = text.count("\n", 0, place) + 1
+            raise RecordFileError("not JSON: expected a comma or the list's end", path, line)
+    rest = _skip(text, place + 1)
+    if rest < len(text):
+        line = text.count("\n", 0, rest) + 1
+        raise RecordFileError("not JSON: the list ended before this", path, line)
+
+
+def decode_at(text: str, place: int, path: Path) -> tuple[Json, int]:
+    """One JSON value that starts at a place of a text, and where it ends.
+
+    Raises:
+        RecordFileError: It is no JSON, or holds NaN or an infinity.
+    """
+    line = text.count("\n", 0, place) + 1
+    try:
+        body, end = _DECODER.raw_decode(text, place)
+    except json.JSONDecodeError as error:
+        raise RecordFileError(f"not JSON: {error.msg}", path, error.lineno) from error
+    except (ValueError, RecursionError) as error:
+        raise RecordFileError(f"not JSON: {error}", path, line) from error
+    return body, end
+
+
+def _skip(text: str, place: int) -> int:
+    while text[place : place + 1] in (" ", "\t", "\n", "\r"):
+        place += 1
+    return place
+
+
+def _csv_rows(path: Path) -> Iterator[tuple[int, dict[str, Json]]]:
+    """A CSV file with a head; an empty cell is a missing value.
+
+    An apostrophe that stands before a formula sign only keeps spreadsheets from running it
+    (`report.inert`), and is taken off.
+    """
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        reader = csv.reader(file, strict=True)
+        head: list[str] = []
+        try:
+            for cells in reader:
+                if not any(cell.strip() for cell in cells):
+                    continue
+                if not head:
+                    head = [cell.strip() for cell in cells]
+                    if len(set(head)) < len(head):
+                        raise RecordFileError("two columns have one name", path, reader.line_num)
+                    continue
+                if len(cells) != len(head):
+                    raise RecordFileError(
+                        f"{len(cells)} cells under {len(head)} columns", path, reader.line_num
+                    )
+                yield (
+                    reader.line_num,
+                    {key: _cell(cell) for key, cell in zip(head, cells, strict=True)},
+                )
+        except csv.Error as error:
+            raise RecordFileError(f"not CSV: {error}", path, reader.line_num) from error
+
+
+def _cell(text: str) -> str | None:
+    if text[:1] == "'" and text[1:].startswith(_FORMULA_SIGNS):
+        return text[1:]
+    return text or None
+
+
+def _parquet_rows(path: Path) -> Iterator[tuple[int, dict[str, Json]]]:
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError as error:
+        raise MissingExtraError(
+            "Parquet needs the package pyarrow: pip install 'peerexam[parquet]', or give JSONL"
+        ) from error
+    try:
+        number = 0
+        with pyarrow.parquet.ParquetFile(path) as file:
+            for batch in file.iter_batches():
+                for body in batch.to_pylist():
+                    number += 1
+                    yield number, body
+    except pyarrow.ArrowException as error:
+        raise SetupError(f"{path} is no Parquet file: {error}") from error
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is not JSON")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse)
+
+_READERS: dict[str, Callable[[Path], Iterator[tuple[int, dict[str, Json]]]]] = {
+    ".json": json_rows,
+    ".csv": _csv_rows,
+    ".parquet": _parquet_rows,
+}
