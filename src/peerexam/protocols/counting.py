@@ -13,6 +13,7 @@ from typing import Literal
 from peerexam.agents.spec import parse_model
 from peerexam.protocols.checks import PLAYS_DIRECTLY
 from peerexam.protocols.config import AgentConfig, ExamConfig, RoleName
+from peerexam.protocols.domains import domain_count
 from peerexam.protocols.own_answers import own_answers
 from peerexam.protocols.probing_exam import probe_plan
 from peerexam.protocols.spans import Span, comparisons, exactly, total
@@ -144,7 +145,7 @@ class Counting:
     def _questions_by_author(self) -> dict[str | None, int]:
         if self._own is not None:
             return {None: len(self._own)}
-        each = len(self._config.questions.domains) * self._config.questions.per_domain
+        each = domain_count(self._config.questions) * self._config.questions.per_domain
         return {agent.name: each for agent in self._examiners}
 
     def _examiner_of(self, author: str | None) -> str | None:
@@ -217,7 +218,7 @@ class Counting:
 
     def _setting(self, agent: AgentConfig) -> Work:
         settings = self._config.questions
-        papers = len(settings.domains)
+        papers = domain_count(settings)
         calls = Span(papers, papers, papers * settings.attempts)
         limit = agent.max_tokens or settings.max_tokens
         reply = Span(1, min(limit, _QUESTION * settings.per_domain), limit)
