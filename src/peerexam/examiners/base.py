@@ -6,8 +6,9 @@ raises only what ends the run (`BudgetReachedError`, `SetupError`).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 from peerexam.examiners.asking import Outcome
 from peerexam.records import Answer, Domain, LevelVote, Mark, Question, Reference, Verdict
@@ -25,12 +26,14 @@ class Paper:
         wanted: How many were asked for.
         reasons: Why some are missing, one line a failed attempt; empty where none is.
         failed: Some are missing because a call failed, so that another run may have them.
+        attempts_left: How often it may still be asked for what is missing (`Replenisher.more`).
     """
 
     questions: tuple[Question, ...]
     wanted: int
     reasons: tuple[str, ...] = ()
     failed: bool = False
+    attempts_left: int = 0
 
     @property
     def shortfall(self) -> int:
@@ -59,6 +62,26 @@ class Examiner(Protocol):
 
     async def follow_up(self, question: Question, answer: Answer) -> FollowUp:
         """Ask deeper, going on from an answer (examiner paper, §3.1 and B.2)."""
+
+
+@runtime_checkable
+class Replenisher(Protocol):
+    """An examiner that can be asked for questions in place of some that were taken out."""
+
+    async def more(
+        self, domain: Domain, style: Style, paper: Paper, avoid: Sequence[str] = ()
+    ) -> Paper:
+        """Ask once more for what a paper lacks.
+
+        Args:
+            domain: The paper's.
+            style: The paper's.
+            paper: As it is, with fewer questions than wanted.
+            avoid: Questions of others that it must not repeat.
+
+        Returns:
+            The paper with what was found, and one attempt less left. Ids may have changed.
+        """
 
 
 class Examinee(Protocol):

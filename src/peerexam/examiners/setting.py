@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from peerexam.agents.base import Agent
 from peerexam.calls import Completion, Request, Sampling
 from peerexam.errors import CallError
 from peerexam.examiners.base import FollowUp, Paper, Style
+from peerexam.examiners.drafts import Draft, Source
 from peerexam.examiners.duplicates import near_duplicate
 from peerexam.examiners.fence import fence_for
 from peerexam.examiners.forms import follow_up_form, questions_form
-from peerexam.examiners.identifiers import follow_up_id, question_id
+from peerexam.examiners.identifiers import follow_up_id
 from peerexam.examiners.parsing import Unreadable
 from peerexam.examiners.prompts import PromptLibrary, Rendered
 from peerexam.examiners.reading_questions import read_follow_up, read_questions
 from peerexam.records import Answer, Domain, Group, Question
 
-_GROUPS: tuple[Group, ...] = ("concise", "complex", "compound", "hard")
 _OPEN_ITEM = re.compile(r"(?:\A|\n)([0-9]+[.)])[ \t]*\Z")
 _UNUSABLE = ("refused", "filtered", "empty")
 
@@ -73,29 +73,6 @@ def _repeated(group: Group, times: int) -> list[Group]:
     return [group] * times
 
 
-@dataclass(slots=True)
-class _Draft:
-    """A paper in the making."""
-
-    wanted: tuple[Group, ...]
-    found: list[tuple[Group, str, Completion, str]] = field(default_factory=list)
-    reasons: list[str] = field(default_factory=list)
-    failed: bool = False
-
-    @property
-    def texts(self) -> list[str]:
-        return [text for _, text, _, _ in self.found]
-
-    def missing(self) -> tuple[Group, ...]:
-        left = list(self.wanted)
-        for group, *_ in self.found:
-            left.remove(group)
-        return tuple(left)
-
-    def in_order(self) -> list[tuple[Group, str, Completion, str]]:
-        return sorted(self.found, key=lambda one: _GROUPS.index(one[0]))
-
-
 class ModelExaminer:
     """An examiner that is a model.
 
@@ -128,22 +105,45 @@ class ModelExaminer:
             BudgetReachedError: The budget stops the next call.
             SetupError: A prompt cannot be filled in.
         """
-        draft = _Draft(groups_for(n, style))
-        for attempt in range(self.options.attempts):
-            missing = draft.missing()
-            if not missing:
-                break
-            rendered = self._prompt(domain, missing, style, draft.texts)
-            request = self._request(rendered, attempt, len(missing))
-            try:
-                completion = await self.agent.complete(request)
-            except CallError as error:
-                # The agent's own retries are behind it, so asking again would fail again.
-                draft.reasons.append(f"attempt {attempt + 1}: {type(error).__name__}: {error}")
-                draft.failed = True
-                break
-            self._take(draft, missing, rendered, completion, attempt)
-        return self._paper(domain, draft)
+        draft = Draft(groups_for(n, style), self.options.attempts)
+        while draft.attempts_left and draft.missing():
+            await self._attempt(domain, style, draft)
+        return draft.paper(self.name, domain)
+
+    async def more(
+        self, domain: Domain, style: Style, paper: Paper, avoid: Sequence[str] = ()
+    ) -> Paper:
+        """Ask once more for what a paper lacks, within the attempts that it has left.
+
+        Raises:
+            BudgetReachedError: The budget stops the call.
+            SetupError: A prompt cannot be filled in.
+        """
+        draft = Draft.of(paper, groups_for(paper.wanted, style), avoid)
+        if draft.attempts_left and draft.missing():
+            await self._attempt(domain, style, draft)
+        return draft.paper(self.name, domain)
+
+    async def _attempt(self, domain: Domain, style: Style, draft: Draft) -> None:
+        attempt, missing = self.options.attempts - draft.attempts_left, draft.missing()
+        rendered = self._prompt(domain, missing, style, draft.already)
+        request = self._request(rendered, attempt, len(missing))
+        draft.attempts_left -= 1
+        try:
+            completion = await self.agent.complete(request)
+        except CallError as error:
+            draft.fail(f"attempt {attempt + 1}: {type(error).__name__}: {error}")
+            return
+        read = _questions_in(rendered, completion)
+        if isinstance(read, Unreadable):
+            draft.reasons.append(f"attempt {attempt + 1}: {read.reason}")
+            return
+        source = Source(completion.call or None, rendered.prompt_hash)
+        repeated = draft.take(read, missing, source, self.options.near_duplicate)
+        draft.reasons.append(
+            f"attempt {attempt + 1}: {len(read)} of {len(missing)} questions, "
+            f"{repeated} of them repeated"
+        )
 
     def _prompt(
         self, domain: Domain, missing: Sequence[Group], style: Style, already: list[str]
@@ -170,52 +170,6 @@ class ModelExaminer:
             form=form,
         )
         return Request(rendered.messages, sampling, draw=attempt)
-
-    def _take(
-        self,
-        draft: _Draft,
-        missing: Sequence[Group],
-        rendered: Rendered,
-        completion: Completion,
-        attempt: int,
-    ) -> None:
-        read = _questions_in(rendered, completion)
-        if isinstance(read, Unreadable):
-            draft.reasons.append(f"attempt {attempt + 1}: {read.reason}")
-            return
-        repeated = 0
-        for at, text in enumerate(read):
-            left = draft.missing()
-            if not left:
-                return
-            if near_duplicate(text, draft.texts, self.options.near_duplicate) is not None:
-                repeated += 1
-                continue
-            # The place in the reply says the kind; what goes beyond it fills what fell out.
-            group = missing[at] if at < len(missing) else left[0]
-            draft.found.append((group, text, completion, rendered.prompt_hash))
-        draft.reasons.append(
-            f"attempt {attempt + 1}: {len(read)} of {len(missing)} questions, "
-            f"{repeated} of them repeated"
-        )
-
-    def _paper(self, domain: Domain, draft: _Draft) -> Paper:
-        questions = tuple(
-            Question(
-                id=question_id(self.name, domain, number),
-                text=text,
-                domain=domain.name,
-                domain_path=domain.path,
-                author=self.name,
-                group=group,
-                prompt=prompt,
-                call=completion.call or None,
-            )
-            for number, (group, text, completion, prompt) in enumerate(draft.in_order(), start=1)
-        )
-        complete = len(questions) == len(draft.wanted)
-        reasons = () if complete else tuple(draft.reasons)
-        return Paper(questions, len(draft.wanted), reasons, draft.failed)
 
     async def follow_up(self, question: Question, answer: Answer) -> FollowUp:
         """Ask deeper, going on from an answer (examiner paper, §3.1 and B.2).

@@ -18,10 +18,11 @@ from typing import Any, TypeVar
 
 from peerexam.agents.base import Agent
 from peerexam.agents.garbage import rare_collections
-from peerexam.errors import BudgetReachedError, ConfigError, PeerexamError
+from peerexam.errors import BudgetReachedError, PeerexamError
 from peerexam.protocols.claiming import claimed
 from peerexam.protocols.config import ExamConfig
-from peerexam.protocols.domains import chosen_domains, domain_count, domain_notes
+from peerexam.protocols.domains import domain_count
+from peerexam.protocols.exam_questions import exam_questions
 from peerexam.protocols.examination import examine
 from peerexam.protocols.finishing import finish
 from peerexam.protocols.joining import examine_with_joined, joined_late
@@ -30,8 +31,9 @@ from peerexam.protocols.outcome import Outcome
 from peerexam.protocols.probing import write_probes
 from peerexam.protocols.probing_exam import probe_for_fitness
 from peerexam.protocols.progress import Progress
+from peerexam.protocols.question_notes import annotate, write_notes
 from peerexam.protocols.running import examine_all
-from peerexam.protocols.setting import QuestionSet, given_questions, set_questions
+from peerexam.protocols.setting import QuestionSet, given_questions
 from peerexam.protocols.setup_digest import setup_digest
 from peerexam.protocols.staging import Stage, stage
 from peerexam.protocols.standing_records import Standing
@@ -77,8 +79,12 @@ async def _hold(
     _note(progress, "setting questions")
     try:
         questions = await _questions(config, scene)
+        _note(progress, "asking for levels and references")
+        annotated = await annotate(questions, scene, config)
     except BudgetReachedError as reached:
         return await _before_any_question(config, folder, scene, reached)
+    questions = annotated.questions
+    write_notes(folder, annotated.votes, annotated.references)
     if not questions.questions:
         raise PeerexamError("no examiner set a single question:\n" + "\n".join(questions.notes))
     _note(progress, "probing judges")
@@ -98,6 +104,7 @@ async def _hold(
             scene.ledger,
         ),
     )
+    annotated.count_failures(tally)
     probed.count_failures(tally)
     tally.lost = scene.lost()
     _note(progress, "counting the votes")
@@ -107,9 +114,10 @@ async def _hold(
 async def _before_any_question(
     config: ExamConfig, folder: RunFolder, scene: Stage, reached: BudgetReachedError
 ) -> Outcome:
-    """A run whose budget did not last until the questions were set; the ledger keeps its calls."""
+    """A run whose budget did not last until the questions were sealed; its calls are kept."""
     planned = len(config.agents_in("examiner")) * domain_count(config.questions)
     none = QuestionSet((), planned * config.questions.per_domain)
+    write_notes(folder, (), ())
     write_probes(folder, ())
     # Going over the records with none of our own clears those of a config that has changed.
     tally = await examine_all(
@@ -173,14 +181,7 @@ def in_own_loop(work: Coroutine[Any, Any, T]) -> T:
 async def _questions(config: ExamConfig, scene: Stage) -> QuestionSet:
     if config.questions.file is not None:
         return given_questions(load_questions(config.questions.file))
-    domains = chosen_domains(config.questions, config.seed)
-    examiners = list(scene.cast.examiners.values())
-    if not examiners:
-        raise ConfigError("no agent has the role examiner, so nobody sets questions")
-    found = await set_questions(
-        examiners, domains, config.questions.per_domain, config.questions.style
-    )
-    return replace(found, notes=(*domain_notes(config.questions), *found.notes))
+    return await exam_questions(config, list(scene.cast.examiners.values()))
 
 
 def _note(progress: Progress | None, text: str) -> None:
