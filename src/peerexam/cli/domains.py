@@ -1,0 +1,61 @@
+"""`domains`: the domains of a taxonomy, all of them or a draw."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+
+from peerexam.calls import Json
+from peerexam.cli.output import note, plain, say, say_json
+from peerexam.errors import SetupError
+from peerexam.tasks.taxonomy import Category, Taxonomy, load_taxonomy
+from peerexam.tasks.taxonomy_tables import BETWEEN
+
+
+def show(arguments: argparse.Namespace) -> int:
+    """Print a taxonomy's domains, or draw some of them.
+
+    Raises:
+        SetupError: The taxonomy cannot be read, or has fewer domains than are to be drawn.
+    """
+    taxonomy = load_taxonomy(arguments.taxonomy)
+    chosen = _chosen(taxonomy, arguments)
+    if arguments.json:
+        say_json(_json(taxonomy, chosen, arguments))
+        return 0
+    for one in chosen:
+        home = plain(BETWEEN.join(one.paths[0]))
+        say(f"{plain(one.id)}\t{home}" if one.id else home)
+    for text in taxonomy.notes:
+        note(plain(text))
+    note(
+        f"{len(chosen):,} of {len(taxonomy):,} domains, "
+        f"{len({one.first_level for one in taxonomy.categories}):,} at the first level"
+    )
+    return 0
+
+
+def _chosen(taxonomy: Taxonomy, arguments: argparse.Namespace) -> Sequence[Category]:
+    if arguments.sample is None:
+        if arguments.stratified:
+            raise SetupError("--stratified says how to draw: add --sample N")
+        return taxonomy.categories
+    return taxonomy.draw(arguments.sample, arguments.seed, arguments.stratified)
+
+
+def _json(
+    taxonomy: Taxonomy, chosen: Sequence[Category], arguments: argparse.Namespace
+) -> dict[str, Json]:
+    drawn = arguments.sample is not None
+    return {
+        "taxonomy": taxonomy.name,
+        "size": len(taxonomy),
+        "sample": arguments.sample,
+        "seed": arguments.seed if drawn else None,
+        "stratified": arguments.stratified,
+        "domains": [
+            {"id": one.id, "name": one.name, "paths": [list(path) for path in one.paths]}
+            for one in chosen
+        ],
+        "notes": list(taxonomy.notes),
+    }
