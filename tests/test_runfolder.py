@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from peerexam.errors import RecordFileError, SetupError
-from peerexam.records import Answer, Mark, Question, Ranking, Record, Verdict
+from peerexam.records import Answer, Mark, Question, Ranking, Record, Verdict, to_json
 from peerexam.runfolder import (
     RecordWriter,
     RunFolder,
@@ -21,6 +21,7 @@ from peerexam.runfolder import (
     read_jsonl,
     record_line,
 )
+from peerexam.runfolder.columns import Score
 
 # Lone surrogates have their own test below: a high one before a low one is one character to JSON.
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
@@ -104,6 +105,16 @@ def test_records_come_back_as_they_were(tmp_path: Path, many: list[Record]) -> N
                 if isinstance(record, kind):
                     writer.emit(record)
         assert list(getattr(folder, name)()) == [r for r in many if isinstance(r, kind)]
+
+
+@given(records)
+@example(Question("q", "t", "d", reference_agreement=1e-05))
+@example(Answer("q", "a", "NaN of Infinity, \x00\x7f\u2028"))
+def test_a_line_is_what_the_standard_library_writes(record: Record) -> None:
+    expected = json.dumps(
+        to_json(record), ensure_ascii=False, allow_nan=False, separators=(",", ":")
+    )
+    assert record_line(record) == expected.encode() + b"\n"
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
@@ -339,6 +350,37 @@ def test_columns_hold_what_the_records_hold(
             for row in zip(*block, strict=True)
         ]
         assert rows == [tuple(getattr(record, field) for field in fields) for record in of_kind]
+
+
+MARKS = st.builds(
+    Mark,
+    question_id=st.just("q"),
+    examinee=st.just("e"),
+    judge=st.just("j"),
+    scores=st.dictionaries(st.sampled_from(["wit", "tact"]), st.none() | st.integers(0, 9)),
+    overall=st.none() | st.integers(1, 5),
+)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(st.lists(MARKS, max_size=6))
+def test_a_dimension_is_a_column_of_a_file_as_of_records(tmp_path: Path, many: list[Mark]) -> None:
+    (tmp_path / "marks.jsonl").write_bytes(b"".join(map(record_line, many)))
+    wanted = [(mark.overall, mark.scores.get("wit"), mark.scores.get("tact")) for mark in many]
+    for source in (RunFolder(tmp_path).marks(), iter(many)):
+        blocks = columns_of(source, "overall", Score("wit"), Score("tact"))
+        assert [row for block in blocks for row in zip(*block, strict=True)] == wanted
+
+
+def test_what_is_no_whole_number_is_no_score(tmp_path: Path) -> None:
+    # As the records have it: such a key is no dimension.
+    line = {"question_id": "q", "examinee": "e", "judge": "j", "overall": 3, "state": "ok",
+            "reason": None, "reply": None, "prompt": None, "call": None, "wit": True, "tact": "2",
+            "sum": 2.5}  # fmt: skip
+    (tmp_path / "marks.jsonl").write_text(json.dumps(line) + "\n")
+    names = ("wit", "tact", "sum")
+    assert list(columns_of(RunFolder(tmp_path).marks(), *map(Score, names))) == [([None],) * 3]
+    assert not set(names) & next(RunFolder(tmp_path).marks()).scores.keys()
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from peerexam.errors import BudgetReachedError
-from peerexam.protocols.concurrency import in_order, together
+from peerexam.protocols.concurrency import both, in_order, in_turn, together
 
 
 async def test_results_come_in_the_order_of_the_items_whatever_ends_first() -> None:
@@ -91,3 +91,38 @@ async def test_a_cancellation_reaches_all_at_once_though_some_take_long_to_end()
     await asyncio.wait((task,), timeout=5)
     assert task.done()
     assert sorted(told) == [0, 1, 2]
+
+
+async def test_in_turn_one_ends_before_the_next_begins_and_results_are_the_same() -> None:
+    told: list[str] = []
+
+    async def work(item: int) -> int:
+        told.append(f"{item} begins")
+        await asyncio.sleep(0)
+        told.append(f"{item} ends")
+        return item * item
+
+    with in_turn():
+        assert await together(work(item) for item in range(3)) == [0, 1, 4]
+        assert await both(work(3), work(4)) == (9, 16)
+    assert told == [f"{item} {what}" for item in range(5) for what in ("begins", "ends")]
+    told.clear()
+    assert await together(work(item) for item in range(2)) == [0, 1]
+    assert told == ["0 begins", "1 begins", "0 ends", "1 ends"]
+
+
+async def test_in_turn_nothing_begins_behind_a_failure() -> None:
+    """What was not begun is closed, too: else Python warns of it, and warnings are errors here."""
+    begun: list[int] = []
+
+    async def work(item: int) -> None:
+        begun.append(item)
+        if item == 1:
+            raise ValueError("broken")
+
+    with in_turn(), pytest.raises(ValueError, match="broken"):
+        await together(work(item) for item in range(4))
+    assert begun == [0, 1]
+    with in_turn(), pytest.raises(ValueError, match="broken"):
+        await both(work(1), work(2))
+    assert begun == [0, 1, 1]

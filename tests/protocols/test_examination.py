@@ -194,3 +194,24 @@ async def test_the_sample_is_taken_of_the_share() -> None:
     assert len(sampled) == 3
     assert set(sampled) < set(some)
     assert await followed_up(Rules(rounds=1, share=0.3, sample=60)) == some
+
+
+class Instant(Player):
+    """One that says that it waits for nothing."""
+
+    plays_at_once = True
+
+
+async def test_players_that_wait_for_nothing_leave_the_same_records() -> None:
+    levels = {"a": 3, "b": 5, "c": 1, "d": 5, "e": 2}
+    rules = Rules(rounds=1)
+    waiting = await examine(QUESTION, cast(*(Player(*one) for one in levels.items())), rules)
+    at_once = await examine(QUESTION, cast(*(Instant(*one) for one in levels.items())), rules)
+    assert at_once == waiting
+    assert len(at_once.follow_ups) == 2
+
+
+async def test_one_player_that_waits_is_enough_to_work_at_the_same_time() -> None:
+    players = [Instant("a", 1), Instant("b", 2)]
+    assert not cast(*players).waits
+    assert cast(*players, Player("c", 3)).waits

@@ -70,7 +70,12 @@ class SimPlayer:
             answer, whoever judges.
         everyone: Player name to what is planted in it. An examinee that is not listed counts as
             an average player without noise of its own.
+
+    Attributes:
+        plays_at_once: It waits for nothing, so asking several at the same time gains nothing.
     """
+
+    plays_at_once = True
 
     def __init__(
         self, name: str, spec: SimSpec, seed: int, everyone: Mapping[str, SimSpec]

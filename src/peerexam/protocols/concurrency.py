@@ -8,13 +8,39 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Coroutine,
+    Iterable,
+    Iterator,
+    Sequence,
+)
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, TypeVar
 
 from peerexam.errors import BudgetReachedError
 
 S = TypeVar("S")
 T = TypeVar("T")
+
+_IN_TURN: ContextVar[bool] = ContextVar("in_turn", default=False)
+
+
+@contextmanager
+def in_turn() -> Iterator[None]:
+    """Within it `together` and `both` run one coroutine after the other, without a task each.
+
+    For work that waits for nothing, as that of simulated players: there a task costs more than
+    what is done in it. Results are the same, since they come by index either way.
+    """
+    before = _IN_TURN.set(True)
+    try:
+        yield
+    finally:
+        _IN_TURN.reset(before)
 
 
 async def together(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
@@ -24,8 +50,8 @@ async def together(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
         BudgetReachedError: Where any of them did; otherwise the first error of any.
     """
     coroutines = list(work)
-    if len(coroutines) < 2:
-        return [await coroutine for coroutine in coroutines]
+    if len(coroutines) < 2 or _IN_TURN.get():
+        return await _one_by_one(coroutines)
     try:
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(coroutine) for coroutine in coroutines[1:]]
@@ -37,6 +63,9 @@ async def together(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
 
 async def both(first: Coroutine[Any, Any, S], second: Coroutine[Any, Any, T]) -> tuple[S, T]:
     """Run two coroutines of different types at once; see `together`."""
+    if _IN_TURN.get():
+        one, two = await _one_by_one((first, second))
+        return one, two
     try:
         async with asyncio.TaskGroup() as group:
             other = group.create_task(second)
@@ -44,6 +73,14 @@ async def both(first: Coroutine[Any, Any, S], second: Coroutine[Any, Any, T]) ->
     except BaseExceptionGroup as failures:
         raise principal_error(failures) from None
     return one, other.result()
+
+
+async def _one_by_one(coroutines: Sequence[Coroutine[Any, Any, Any]]) -> list[Any]:
+    try:
+        return [await coroutine for coroutine in coroutines]
+    finally:
+        for coroutine in coroutines:
+            coroutine.close()  # those behind one that failed; it does nothing to the others
 
 
 async def _inline(coroutine: Coroutine[Any, Any, T]) -> T:

@@ -10,7 +10,9 @@ from io import BufferedRandom
 from pathlib import Path
 from types import TracebackType
 
-from peerexam.records import Record, to_json
+from peerexam.calls import Json
+from peerexam.fast_json import encode
+from peerexam.records import Question, Record, to_json
 from peerexam.runfolder.checkpoint import Mark
 from peerexam.runfolder.jsonl import parse_line, warn_of_torn_tail
 
@@ -30,9 +32,14 @@ def record_line(record: Record) -> bytes:
     Raises:
         ValueError: A value is NaN or an infinity.
     """
-    body = _ENCODER.encode(to_json(record))
+    # A question has a float, which the two encoders may spell differently.
+    body = to_json(record)
+    return (_strictly(body) if isinstance(record, Question) else encode(body, _strictly)) + b"\n"
+
+
+def _strictly(body: dict[str, Json]) -> bytes:
     # For a surrogate, and nothing else fails to encode, Python's escape is the one JSON knows.
-    return body.encode("utf-8", "backslashreplace") + b"\n"
+    return _ENCODER.encode(body).encode("utf-8", "backslashreplace")
 
 
 class RecordWriter:
