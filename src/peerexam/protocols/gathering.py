@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from peerexam.records import Answer, Mark, Question, Ranking, Verdict
-from peerexam.runfolder.columns import Columns, columns_of
+from peerexam.runfolder.columns import Columns, Score, columns_of
 from peerexam.stats.ballots import without_own_answers
 from peerexam.stats.tables import (
     Comparisons,
@@ -30,7 +30,7 @@ from peerexam.stats.tables import (
     positions_from,
 )
 
-_SHARED = {"agents", "judges", "questions", "cluster"}
+_SHARED = {"agents", "judges", "questions", "cluster", "dimensions"}
 
 Table = TypeVar("Table", Comparisons, Marks, Positions)
 _Column = np.ndarray[tuple[int, ...], np.dtype[Any]]
@@ -95,6 +95,7 @@ def gather(
     rankings: Iterable[Ranking],
     agents: Sequence[str],
     judges: Sequence[str],
+    dimensions: Sequence[str] = (),
 ) -> Gathered:
     """Code records as tables; no text is kept, and each stream is read once.
 
@@ -103,7 +104,7 @@ def gather(
     """
     seen: list[Seen] = [Counter() for _ in range(4)]
     lengths = _lengths(answers, agents, seen[0])
-    coded_marks = _coded_marks(marks, agents, judges, seen[1])
+    coded_marks = _coded_marks(marks, agents, judges, dimensions, seen[1])
     coded_verdicts = _coded_verdicts(verdicts, agents, judges, seen[2])
     coded_rankings = _coded_rankings(rankings, agents, judges, seen[3])
     named = [table.questions for table in (coded_marks, coded_verdicts, coded_rankings)]
@@ -155,16 +156,21 @@ def _root(name: str, by_id: dict[str, Question]) -> str:
 
 
 def _coded_marks(
-    marks: Iterable[Mark], agents: Sequence[str], judges: Sequence[str], seen: Seen
+    marks: Iterable[Mark],
+    agents: Sequence[str],
+    judges: Sequence[str],
+    dimensions: Sequence[str],
+    seen: Seen,
 ) -> Marks:
-    blocks = columns_of(marks, "judge", "state", "question_id", "examinee", "overall")
-    return _coded(
-        _counted(blocks, seen),
-        marks_from([], agents, judges),
-        lambda judge, _, question, examinee, overall: code_marks(
-            question, judge, examinee, overall, agents=agents, judges=judges
-        ),
-    )
+    names = ("judge", "state", "question_id", "examinee", "overall")
+    blocks = columns_of(marks, *names, *map(Score, dimensions))
+
+    def code(judge: Any, _: Any, question: Any, examinee: Any, overall: Any, *scores: Any) -> Marks:
+        by_name = dict(zip(dimensions, scores, strict=True))
+        return code_marks(question, judge, examinee, overall, by_name, agents=agents, judges=judges)
+
+    whole = marks_from([], agents, judges, dimensions=dimensions)
+    return _coded(_counted(blocks, seen), whole, code)
 
 
 def _coded_verdicts(

@@ -135,6 +135,7 @@ def _first_round(marks: Marks, table: Gathered) -> Marks:
         judge=marks.judge[keep],
         examinee=marks.examinee[keep],
         overall=marks.overall[keep],
+        scores=marks.scores[keep],
     )
 
 

@@ -8,6 +8,7 @@ other block goes through the records, which have the words for what is wrong or 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from operator import attrgetter, itemgetter
 from pathlib import Path
@@ -23,6 +24,16 @@ T_co = TypeVar("T_co", covariant=True)
 
 Columns = tuple[Sequence[Any], ...]
 """Values of some fields, equally many of each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """One dimension of marks as a field; a mark that lacks it, or has no number there, has None."""
+
+    name: str
+
+
+Field = str | Score
 
 Shape = Mapping[str, frozenset[Any]]
 """Field to the types that it may have, or to its values where these are few."""
@@ -76,7 +87,7 @@ class RecordStream(Generic[T_co]):
         """
         return next(self._records)
 
-    def columns(self, *names: str) -> Iterator[Columns]:
+    def columns(self, *names: Field) -> Iterator[Columns]:
         """Fields of all records, block by block.
 
         Raises:
@@ -84,10 +95,10 @@ class RecordStream(Generic[T_co]):
         """
         for numbers, bodies in self._blocks:
             if self._shape is not None and _has_shape(bodies, self._shape):
-                yield _taken(itemgetter, bodies, names)
+                yield _taken(_of_line, bodies, names)
             else:
                 records = [self._record(*line) for line in zip(numbers, bodies, strict=True)]
-                yield _taken(attrgetter, records, names)
+                yield _taken(_of_record, records, names)
 
     def _built(self) -> Iterator[T_co]:
         for numbers, bodies in self._blocks:
@@ -101,7 +112,7 @@ class RecordStream(Generic[T_co]):
             raise RecordFileError(str(error), self._path, number) from error
 
 
-def columns_of(records: Iterable[object], *names: str) -> Iterator[Columns]:
+def columns_of(records: Iterable[object], *names: Field) -> Iterator[Columns]:
     """Fields of records, block by block, whether they come from a file or from memory.
 
     >>> from peerexam.records import Ranking
@@ -113,13 +124,32 @@ def columns_of(records: Iterable[object], *names: str) -> Iterator[Columns]:
         return
     held = iter(records)
     while batch := list(islice(held, _BATCH)):
-        yield _taken(attrgetter, batch, names)
+        yield _taken(_of_record, batch, names)
 
 
 def _taken(
-    getter: Callable[[str], Callable[[Any], Any]], held: Sequence[Any], names: Sequence[str]
+    getter: Callable[[Field], Callable[[Any], Any]], held: Sequence[Any], names: Sequence[Field]
 ) -> Columns:
     return tuple(list(map(getter(name), held)) for name in names)
+
+
+def _of_line(field: Field) -> Callable[[Any], Any]:
+    if isinstance(field, str):
+        return itemgetter(field)
+    name = field.name
+
+    def score(body: Mapping[str, Json]) -> int | None:
+        value = body.get(name)
+        return value if type(value) is int else None  # as rows.mark_from takes a dimension
+
+    return score
+
+
+def _of_record(field: Field) -> Callable[[Any], Any]:
+    if isinstance(field, str):
+        return attrgetter(field)
+    name = field.name
+    return lambda mark: mark.scores.get(name)
 
 
 def _has_shape(bodies: Sequence[Mapping[str, Json]], shape: Shape) -> bool:

@@ -70,7 +70,13 @@ class Positions:
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """Likert marks, one row a (question, examinee, judge); `overall` is NaN where there is none."""
+    """Likert marks, one row a (question, examinee, judge).
+
+    Attributes:
+        overall: Per row, NaN where there is none.
+        scores: Shape rows × dimensions, NaN where there is none.
+        dimensions: Names of the dimensions that were asked for.
+    """
 
     agents: tuple[str, ...]
     judges: tuple[str, ...]
@@ -80,6 +86,8 @@ class Marks:
     examinee: Ints
     overall: Floats
     cluster: Ints
+    scores: Floats
+    dimensions: tuple[str, ...] = ()
 
 
 def comparisons_from(
@@ -180,6 +188,7 @@ def marks_from(
     agents: Sequence[str],
     judges: Sequence[str],
     roots: Mapping[str, str] | None = None,
+    dimensions: Sequence[str] = (),
 ) -> Marks:
     """Code marks as columns; names that are not listed are left out."""
     held = list(marks)
@@ -188,6 +197,7 @@ def marks_from(
         [mark.judge for mark in held],
         [mark.examinee for mark in held],
         [mark.overall for mark in held],
+        {name: [mark.scores.get(name) for mark in held] for name in dimensions},
         agents=agents,
         judges=judges,
         roots=roots,
@@ -199,15 +209,17 @@ def code_marks(
     judge: Sequence[str],
     examinee: Sequence[str],
     overall: Sequence[int | None],
+    scores: Mapping[str, Sequence[int | None]] | None = None,
     *,
     agents: Sequence[str],
     judges: Sequence[str],
     roots: Mapping[str, str] | None = None,
 ) -> Marks:
-    """The same from the marks' fields, each a column."""
+    """The same from the marks' fields, each a column; `scores` by dimension."""
     coded = [_codes(judge, _index(judges)), _codes(examinee, _index(agents))]
-    scores = np.array(overall, dtype=np.float64)  # None becomes NaN
-    questions, places, (by, whose), scores = _listed_rows(question, coded, scores)
+    dimensions = scores or {}
+    given = np.array([overall, *dimensions.values()], dtype=np.float64).T  # None becomes NaN
+    questions, places, (by, whose), given = _listed_rows(question, coded, given)
     return Marks(
         tuple(agents),
         tuple(judges),
@@ -215,8 +227,10 @@ def code_marks(
         places,
         by,
         whose,
-        scores,
+        np.ascontiguousarray(given[:, 0]),
         _clusters(questions, roots or {}),
+        np.ascontiguousarray(given[:, 1:]),
+        tuple(dimensions),
     )
 
 
