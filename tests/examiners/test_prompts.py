@@ -19,6 +19,8 @@ FIELDS = {
     "answer": "ANSWER",
     "response_1": "ONE",
     "response_2": "TWO",
+    "answer_1": "ONE",
+    "answer_2": "TWO",
     "key": "0a1b",
     "rubric": Rubric(),
     "ties": True,

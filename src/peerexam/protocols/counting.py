@@ -6,7 +6,7 @@ expected figure takes half of the answers of every round. Tokens are taken at fo
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -19,10 +19,28 @@ from peerexam.protocols.probing_exam import probe_plan
 from peerexam.protocols.spans import Span, comparisons, exactly, total
 
 Task = Literal[
-    "questions", "follow-ups", "answers", "marks", "comparisons", "own", "scoring", "probes"
+    "questions",
+    "levels",
+    "references",
+    "agreement checks",
+    "follow-ups",
+    "answers",
+    "marks",
+    "comparisons",
+    "own",
+    "scoring",
+    "probes",
 ]
-"""`own` are comparisons with the judge's own answer, `scoring` log-probabilities of answers, and
-`probes` judgements of canaries."""
+"""`references` are authors' own answers, `own` comparisons with the judge's own answer, `scoring`
+log-probabilities of answers, and `probes` judgements of canaries."""
+
+Part = RoleName | Literal["classifier", "checker"]
+"""What an agent is asked as: in a role, or about the questions before they are sealed."""
+
+BEFORE_ANY_ANSWER: frozenset[Task] = frozenset(
+    {"questions", "levels", "references", "agreement checks", "probes"}
+)
+"""What is done with before the first question is examined."""
 
 CORRECT = 0.5
 """Share of answers that the expected figure takes as correct."""
@@ -30,6 +48,9 @@ CORRECT = 0.5
 _CHARACTERS_PER_TOKEN = 4
 _WORDS_OF_PROMPT: dict[Task, int] = {
     "questions": 350,
+    "levels": 250,
+    "references": 40,
+    "agreement checks": 250,
     "follow-ups": 250,
     "answers": 30,
     "marks": 450,
@@ -42,6 +63,9 @@ _WORDS_OF_PROMPT: dict[Task, int] = {
 
 _IN_WORDS = {"merge_sort": "merge sort", "rank_merge": "rank merge"}
 """The rankings whose number of comparisons depends on how they fall out."""
+
+_ASKED_ONCE: frozenset[Task] = frozenset({"answers", "references", "scoring"})
+"""What is taken as it comes, so that no message says what was wrong with a reply."""
 
 _REASK = 60
 """Tokens of the message that says what was wrong with a reply."""
@@ -65,7 +89,7 @@ class Work:
     """What one agent does in one role; tokens are sums over the calls."""
 
     agent: AgentConfig
-    role: RoleName
+    role: Part
     task: Task
     calls: Span
     prompt_tokens: Span
@@ -107,6 +131,11 @@ class Counting:
     def questions(self) -> int:
         """Questions of the first round."""
         return sum(self._set.values())
+
+    @property
+    def by_author(self) -> Mapping[str | None, int]:
+        """Questions of the first round by their author; None stands for the user's own."""
+        return self._set
 
     def work(self) -> Iterator[Work]:
         """Everything that is asked, agent by agent."""
@@ -222,21 +251,21 @@ class Counting:
         calls = Span(papers, papers, papers * settings.attempts)
         limit = agent.max_tokens or settings.max_tokens
         reply = Span(1, min(limit, _QUESTION * settings.per_domain), limit)
-        return _work(agent, "examiner", "questions", calls, Span(), reply)
+        return work_of(agent, "examiner", "questions", calls, Span(), reply)
 
     def _following_up(self, agent: AgentConfig) -> Work:
         limit = agent.max_tokens or self._config.follow_ups.max_tokens
         attempts = self._config.questions.attempts
         calls = self._follow_ups_by(agent.name) * Span(1, 1, attempts)
-        shown = self._question_tokens() + self._answer_tokens()
+        shown = self.question_tokens() + self._answer_tokens()
         reply = Span(1, min(limit, _QUESTION), limit)
-        return _work(agent, "examiner", "follow-ups", calls, shown, reply)
+        return work_of(agent, "examiner", "follow-ups", calls, shown, reply)
 
     def _answering(self, agent: AgentConfig) -> Work:
         later = total([self._follow_ups_to(agent, author) for author in self._set])
         calls = exactly(self.questions) + later
-        shown = self._question_tokens() + _examples_for(agent)
-        return _work(agent, "examinee", "answers", calls, shown, _answer_of(agent, self._config))
+        shown = self.question_tokens() + _examples_for(agent)
+        return work_of(agent, "examinee", "answers", calls, shown, _answer_of(agent, self._config))
 
     def _judging(self, agent: AgentConfig) -> Iterator[Work]:
         share = agent.judge.share
@@ -258,22 +287,22 @@ class Counting:
             ranked = exactly(questions * others if judging.ranking != "none" else 0)
             scored = marks if judging.marks else ranked
             calls = (scored + exactly(questions if own else 0)) * 2
-            shown = self._question_tokens() + self._answer_tokens()
-            yield _work(agent, "judge", "scoring", calls, shown, Span())
+            shown = self.question_tokens() + self._answer_tokens()
+            yield work_of(agent, "judge", "scoring", calls, shown, Span())
             return
         pairs = comparisons(others, judging.ranking) * questions
         again = Span(1, 1, 1 if _provider(agent) == PLAYS_DIRECTLY else 1 + judging.reasks)
         limit = agent.max_tokens or judging.max_tokens
         reply = Span(1, min(limit, _REPLY), limit)
-        one = self._question_tokens() + self._answer_tokens()
+        one = self.question_tokens() + self._answer_tokens()
         two = one + self._answer_tokens()
         both_orders = again * 2
         if judging.marks:
-            yield _work(agent, "judge", "marks", marks * again, one, reply)
+            yield work_of(agent, "judge", "marks", marks * again, one, reply)
         if pairs.most:
-            yield _work(agent, "judge", "comparisons", pairs * both_orders, two, reply)
+            yield work_of(agent, "judge", "comparisons", pairs * both_orders, two, reply)
         if own:
-            yield _work(agent, "judge", "own", exactly(own) * both_orders, two, reply)
+            yield work_of(agent, "judge", "own", exactly(own) * both_orders, two, reply)
 
     def _probing(self, agent: AgentConfig) -> Iterator[Work]:
         """Canary answers, which a judge is shown whatever its share of the questions."""
@@ -284,11 +313,12 @@ class Counting:
         limit = agent.max_tokens or self._config.judging.max_tokens
         reply = Span(1, min(limit, _REPLY), limit)
         calls = exactly(probes.verdicts_asked + probes.marks_asked) * again
-        yield _work(agent, "judge", "probes", calls, _CANARY, reply)
+        yield work_of(agent, "judge", "probes", calls, _CANARY, reply)
 
     # Tokens
 
-    def _question_tokens(self) -> Span:
+    def question_tokens(self) -> Span:
+        """Tokens of a question as it is shown."""
         if self._own:
             sizes = [len(text) / _CHARACTERS_PER_TOKEN for text in self._own]
             mean = sum(sizes) / len(sizes)
@@ -318,13 +348,13 @@ def _answer_of(agent: AgentConfig, config: ExamConfig) -> Span:
     return Span(1, limit / 2, limit)
 
 
-def _work(
-    agent: AgentConfig, role: RoleName, task: Task, calls: Span, shown: Span, reply: Span
+def work_of(
+    agent: AgentConfig, role: Part, task: Task, calls: Span, shown: Span, reply: Span
 ) -> Work:
     """Tokens from tokens a call; simulated players play without any."""
     if _provider(agent) == PLAYS_DIRECTLY:
         return Work(agent, role, task, calls, Span(), Span())
     words = _WORDS_OF_PROMPT[task] + len(agent.system or "") / _CHARACTERS_PER_TOKEN
     asked_again = Span(0, 0, reply.most + _REASK)
-    prompt = exactly(words) + shown + (Span() if task in ("answers", "scoring") else asked_again)
+    prompt = exactly(words) + shown + (Span() if task in _ASKED_ONCE else asked_again)
     return Work(agent, role, task, calls, calls * prompt, calls * reply)

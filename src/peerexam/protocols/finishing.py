@@ -134,7 +134,7 @@ def _status(questions: QuestionSet, tally: Tally) -> tuple[Status, str | None]:
     if tally.stopped is not None:
         whole = len(questions.questions)
         so_far = f"{tally.examined} of {whole} questions are whole"
-        state = so_far if whole else "no question is set yet"
+        state = so_far if whole else "no question is sealed yet"
         mend = "the same command goes on, with a bigger budget (one of seconds counts anew)"
         reasons.append(f"{tally.stopped}; {state}; {mend}")
     papers = {f"{who} as examiner": times for who, times in questions.failures.items()}

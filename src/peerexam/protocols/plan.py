@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 
 from peerexam.agents.pricing import Quote
 from peerexam.calls import Json
-from peerexam.protocols.config import ExamConfig, RoleName
-from peerexam.protocols.counting import Counting, Task, Work
+from peerexam.protocols.config import ExamConfig
+from peerexam.protocols.counting import Counting, Part, Task, Work
+from peerexam.protocols.counting_notes import NoteCounting, in_order_of_file
 from peerexam.protocols.hints import hints
 from peerexam.protocols.prices import quotes
 from peerexam.protocols.spans import Span, total
@@ -24,7 +25,7 @@ class Line:
     """
 
     agent: str
-    role: RoleName
+    role: Part
     task: Task
     calls: Span
     prompt_tokens: Span
@@ -100,15 +101,20 @@ def plan(config: ExamConfig, own_questions: Sequence[str] | None = None) -> Plan
         SetupError: The file of questions cannot be read.
     """
     file = config.questions.file
-    if own_questions is None and file is not None:
-        own_questions = [question.text for question in load_questions(file)]
+    held = load_questions(file) if own_questions is None and file is not None else None
+    if held is not None:
+        own_questions = [question.text for question in held]
     counting = Counting(config, own_questions)
+    noting = NoteCounting(config, counting, held)
     prices = quotes(config)
-    lines = tuple(_priced(work, prices[work.agent.name]) for work in counting.work())
+    lines = tuple(
+        _priced(work, prices[work.agent.name])
+        for work in in_order_of_file(config, [*counting.work(), *noting.work()])
+    )
     return Plan(
         lines,
         counting.questions,
-        tuple(counting.assumptions()),
+        (*counting.assumptions(), *noting.assumptions()),
         prices,
         tuple(hints(config, counting)),
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from peerexam.agents.base import Agent
@@ -28,11 +28,13 @@ from peerexam.examiners.players import ALL_ROLES, Player, model_player
 from peerexam.examiners.prompts import PromptLibrary
 from peerexam.examiners.rubric import Rubric, load_rubric
 from peerexam.examiners.setting import SettingOptions
-from peerexam.examiners.simulated import build_sim_players
+from peerexam.examiners.simulated import SimPlayer, build_sim_players
 from peerexam.ledger.base import Ledger
 from peerexam.ledger.opening import open_ledger
+from peerexam.protocols.annotators import Annotators, annotators
 from peerexam.protocols.checks import PLAYS_DIRECTLY, agent_spec
 from peerexam.protocols.config import AgentConfig, Budget, ExamConfig, RoleName
+from peerexam.protocols.counting import BEFORE_ANY_ANSWER
 from peerexam.protocols.examination import Cast, Rules
 from peerexam.protocols.own_answers import own_answers
 from peerexam.protocols.plan import Line, plan
@@ -54,6 +56,7 @@ class Stage:
         fingerprints: What every agent is, by its name in the exam.
         breakers: Whether an agent is still asked, by its name.
         ledger: Where the calls are.
+        annotators: Who is asked about the questions before they are sealed.
     """
 
     cast: Cast
@@ -63,6 +66,7 @@ class Stage:
     fingerprints: Mapping[str, Mapping[str, Json]]
     breakers: Mapping[str, Breaker]
     ledger: Ledger
+    annotators: Annotators = field(default_factory=Annotators)
 
     def lost(self) -> dict[str, str]:
         """Why agents were given up, by their name."""
@@ -103,7 +107,9 @@ async def stage(
         meters = _Meters(config)
         if db is None:
             await meters.charge_earlier(ledger)
-        players: dict[str, Player] = dict(_simulated(config, given))
+        simulated = _simulated(config, given)
+        players = {name: Player(name, one, one, one) for name, one in simulated.items()}
+        models: dict[str, Agent] = {}
         fingerprints: dict[str, Mapping[str, Json]] = {}
         progress = progress or Progress()
         quiet = progress.stall_warning or config.limits.stall_warning
@@ -112,11 +118,12 @@ async def stage(
         for agent in config.agents:
             if playing is not None and agent.name not in playing:
                 players.pop(agent.name, None)
+                simulated.pop(agent.name, None)
                 continue
             if agent.name in players:
                 fingerprints[agent.name] = {"provider": PLAYS_DIRECTLY, "model": agent.model}
                 continue
-            built = builder.agent(agent)
+            built = models[agent.name] = builder.agent(agent)
             stack.push_async_callback(built.close)
             fingerprints[agent.name] = dict(built.fingerprint)
             players[agent.name] = builder.player(agent, built)
@@ -129,6 +136,7 @@ async def stage(
             fingerprints,
             builder.breakers,
             ledger,
+            annotators(config, models, simulated, builder.prompts, progress),
         )
 
 
@@ -173,12 +181,11 @@ def _cast(config: ExamConfig, players: Mapping[str, Player]) -> Cast:
     )
 
 
-def _simulated(config: ExamConfig, given: Mapping[str, Agent]) -> Mapping[str, Player]:
+def _simulated(config: ExamConfig, given: Mapping[str, Agent]) -> dict[str, SimPlayer]:
     specs = [agent_spec(agent) for agent in config.agents if agent.name not in given]
-    simulated = build_sim_players(
+    return build_sim_players(
         (spec for spec in specs if spec.provider == PLAYS_DIRECTLY), config.seed
     )
-    return {name: Player(name, one, one, one) for name, one in simulated.items()}
 
 
 class _Meters:
@@ -212,7 +219,7 @@ class _Meters:
         if not limited:
             return {}
         whole = plan(self._config)
-        lines = [line for line in whole.lines if line.task not in ("questions", "probes")]
+        lines = [line for line in whole.lines if line.task not in BEFORE_ANY_ANSWER]
         wants: dict[BudgetMeter, Spend] = {}
         for line in lines:
             for meter in self.of(line.agent):
@@ -257,7 +264,7 @@ class _Builder:
         self._meters = meters
         self._progress = progress
         self._given = given
-        self._prompts = PromptLibrary(config.prompts)
+        self.prompts = PromptLibrary(config.prompts)
         self._slots = Gate(config.limits.concurrency)
         self.breakers: dict[str, Breaker] = {}
 
@@ -294,7 +301,7 @@ class _Builder:
         judging, questions, answers = exam.judging, exam.questions, exam.answers
         return model_player(
             agent,
-            self._prompts,
+            self.prompts,
             self._rubric,
             roles=(role,),
             judge_by=config.judge.by,
