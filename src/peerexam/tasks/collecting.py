@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from peerexam.errors import SetupError
 from peerexam.records import Answer, Mark, Question, Verdict
 from peerexam.tasks.imported import Imported
 from peerexam.tasks.layout_rows import Row
+
+Key = TypeVar("Key", bound=Hashable)
+Value = TypeVar("Value")
 
 UNKNOWN_DOMAIN = "unknown"
 """Of questions whose source says none."""
@@ -24,6 +28,7 @@ class Collected:
 
     questions: dict[str, Question] = field(default_factory=dict)
     left_out: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
     _answers: dict[tuple[str, str], Answer] = field(default_factory=dict)
     _verdicts: dict[tuple[str, str, str, str], Verdict] = field(default_factory=dict)
     _marks: dict[tuple[str, str, str], Mark] = field(default_factory=dict)
@@ -127,20 +132,21 @@ class Collected:
             ),
             verdicts=verdicts,
             left_out=tuple(self.left_out),
+            notes=tuple(self.notes),
             full_mark=full_mark,
             one_order=one_order,
         )
 
     def _add_missing_questions(self) -> None:
         known = len(self.questions)
-        for record in (*self._answers.values(), *self._marks.values(), *self._verdicts.values()):
-            if record.question_id not in self.questions:
-                question = Question(id=record.question_id, text="", domain=UNKNOWN_DOMAIN)
-                self.questions[record.question_id] = question
+        asked = [record.question_id for record in self._answers.values()]
+        asked += [record.question_id for record in self._marks.values()]
+        asked += [record.question_id for record in self._verdicts.values()]
+        for id_ in dict.fromkeys(asked):
+            if id_ not in self.questions:
+                self.questions[id_] = Question(id=id_, text="", domain=UNKNOWN_DOMAIN)
         if missing := len(self.questions) - known:
-            self.left_out.append(
-                f"the texts of {missing} questions, which the source does not have"
-            )
+            self.left_out.append(f"the texts of {missing} questions, which the source lacks")
 
     def _roles(self) -> Mapping[str, list[str]]:
         examinees = {answer.examinee for answer in self._answers.values()}
@@ -152,9 +158,7 @@ class Collected:
             roles.setdefault(name, []).append("judge")
         return roles
 
-    def _put(
-        self, held: dict[object, object], key: Hashable, value: object, row: Row, what: str
-    ) -> None:
+    def _put(self, held: dict[Key, Value], key: Key, value: Value, row: Row, what: str) -> None:
         place = (type(value), key)
         if key in held and held[key] != value:
             raise row.wrong(
@@ -163,6 +167,11 @@ class Collected:
         self._repeated += key in held
         held[key] = value
         self._places.setdefault(place, f"{row.path.name}:{row.line}")
+
+
+def answer_from(question_id: str, examinee: str, text: str) -> Answer:
+    """An answer as another tool kept it, `empty` where there is nothing in it."""
+    return Answer(question_id, examinee, text, "ok" if text.strip() else "empty")
 
 
 def _judges_of_one_order(verdicts: Mapping[tuple[str, str, str, str], Verdict]) -> tuple[str, ...]:

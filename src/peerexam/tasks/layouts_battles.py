@@ -1,0 +1,127 @@
+"""Rows of battles: arena-rank's (model_a, model_b, winner) and evalica's (left, right, winner).
+
+JSONL, a JSON list, CSV or Parquet. Model a (left) stood first. Optional columns:
+
+- `question_id` (or `prompt_id`, `question`): what was asked. Without it every row is a question of
+  its own, so that intervals take rows as independent.
+- `judge` (or `judge_model`, `judge_name`): who judged. Without it all rows are votes of one
+  `judge`, and several votes on the same answers in the same order count with their mean.
+- `category`: the question's domain.
+- `turn`: rows of turn 2 and later are left out.
+
+`tie`, `both_bad` and `tie (bothbad)` are ties. Any other winner is an unparsed verdict, never a tie
+(arena-rank itself counts it as one, evalica drops it).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from peerexam.errors import SetupError
+from peerexam.records import Question, Verdict, Winner
+from peerexam.tasks.collecting import UNKNOWN_DOMAIN, Collected
+from peerexam.tasks.imported import Imported
+from peerexam.tasks.layout_rows import Row, files_of, rows_of
+
+_QUESTION = ("question_id", "prompt_id", "question")
+_JUDGE = ("judge", "judge_model", "judge_name")
+_READ = {*_QUESTION, *_JUDGE, "winner", "category", "turn"}
+
+NOBODY = "judge"
+"""Who judged, where the source does not say."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """One tool's columns.
+
+    Attributes:
+        first: Column of who stood first.
+        second: Column of who stood second.
+        winners: What the winner column may say, in lower case.
+    """
+
+    first: str
+    second: str
+    winners: Mapping[str, Winner]
+
+
+_TIE_WORDS = ("tie", "draw", "both_bad", "bothbad", "tie (bothbad)")
+_TIES: dict[str, Winner] = dict.fromkeys(_TIE_WORDS, "tie")
+_ARENA = _Layout("model_a", "model_b", {"model_a": "first", "model_b": "second", **_TIES})
+_EVALICA = _Layout("left", "right", {"left": "first", "right": "second", **_TIES})
+
+
+def read_arena_rank(source: Path) -> Imported:
+    """Read arena-rank's rows from a file, or from the folder that our export left.
+
+    Raises:
+        SetupError: There is no such file.
+        RecordFileError: A row names no models, or one judge's verdicts contradict each other.
+    """
+    return _read(source, _ARENA)
+
+
+def read_evalica(source: Path) -> Imported:
+    """Read evalica's rows; arguments and errors as in `read_arena_rank`."""
+    return _read(source, _EVALICA)
+
+
+def _read(source: Path, layout: _Layout) -> Imported:
+    files = files_of(source, "verdicts.jsonl", "*.jsonl", "*.csv", "*.parquet", "*.json")
+    if not files:
+        raise SetupError(f"{source} has no rows in .jsonl, .csv, .parquet or .json")
+    collected = Collected()
+    later, anonymous, unread = 0, 0, set[str]()
+    for path in files:
+        for number, row in enumerate(rows_of(path), start=1):
+            unread |= set(row.body) - _READ - {layout.first, layout.second}
+            if row.whole("turn", 1) > 1:
+                later += 1
+                continue
+            known = any(row.has(key) for key in _JUDGE)
+            anonymous += not known
+            verdict = _verdict(row, layout, f"{path.stem}-{number}")
+            _add_question(collected, row, verdict.question_id)
+            collected.verdict(verdict, row, repeatable=not known)
+    _tell(collected, later, anonymous, unread)
+    return collected.imported()
+
+
+def _verdict(row: Row, layout: _Layout, own_id: str) -> Verdict:
+    asked = any(row.has(key) for key in _QUESTION)
+    said = row.body.get("winner")
+    winner = layout.winners.get(said.strip().lower()) if isinstance(said, str) else None
+    return Verdict(
+        row.name(*_QUESTION) if asked else own_id,
+        row.name(*_JUDGE) if any(row.has(key) for key in _JUDGE) else NOBODY,
+        row.name(layout.first),
+        row.name(layout.second),
+        winner,
+        state="ok" if winner else "unparsed",
+        reason=None if winner else f"winner {said!r:.40} is none that this layout knows",
+    )
+
+
+def _add_question(collected: Collected, row: Row, id_: str) -> None:
+    category = row.body.get("category")
+    if id_ not in collected.questions and isinstance(category, str) and category.strip():
+        text = row.body.get("question")
+        collected.question(
+            Question(id=id_, text=text if isinstance(text, str) else "", domain=category), row
+        )
+    elif id_ not in collected.questions and isinstance(row.body.get("question"), str):
+        collected.question(Question(id=id_, text=row.text("question"), domain=UNKNOWN_DOMAIN), row)
+
+
+def _tell(collected: Collected, later: int, anonymous: int, unread: set[str]) -> None:
+    if later:
+        collected.left_out.append(f"{later} rows of turn 2 and later")
+    if unread:
+        collected.left_out.append(f"the columns {', '.join(sorted(unread))}")
+    if anonymous:
+        collected.left_out.append(
+            f"who judged: {anonymous} rows do not say, and stand under the name '{NOBODY}'"
+        )
