@@ -16,6 +16,8 @@ from peerexam.examiners.simulated_spec import sim_spec
 from peerexam.protocols.config import AgentConfig, ExamConfig, RoleName
 from peerexam.protocols.document import Place
 from peerexam.protocols.problems import suggest
+from peerexam.tasks.embeddings import check_encoder
+from peerexam.tasks.question_file import is_data_set
 
 _CANNOT_SCORE = frozenset({"openai", "anthropic", "langchain", "file"})
 """Providers of ours that give no log-probabilities of a given text; plug-ins say so themselves."""
@@ -26,12 +28,20 @@ PLAYS_DIRECTLY = "sim"
 """Simulated players differ by name, so that three equal ones are three."""
 
 
-def check(config: ExamConfig) -> Iterator[tuple[Place, str]]:
-    """Every problem with its place, in no particular order."""
+def check(config: ExamConfig, *, setting_only: bool = False) -> Iterator[tuple[Place, str]]:
+    """Every problem with its place, in no particular order.
+
+    Args:
+        config: The exam.
+        setting_only: Its questions are set, and nobody answers them yet.
+    """
     yield from check_agents(config.agents)
     yield from _files(config)
     yield from _prompts(config)
-    yield from _roles(config)
+    yield from _setters(config)
+    if not setting_only:
+        yield from _roles(config)
+    yield from _annotators(config)
 
 
 def check_agents(agents: Sequence[AgentConfig]) -> Iterator[tuple[Place, str]]:
@@ -147,7 +157,7 @@ def _files(config: ExamConfig) -> Iterator[tuple[Place, str]]:
     wanted: list[tuple[Place, str]] = [
         (("prompts", key), str(path)) for key, path in config.prompts.items()
     ]
-    if config.questions.file is not None:
+    if config.questions.file is not None and not is_data_set(config.questions.file):
         wanted.append((("questions", "file"), str(config.questions.file)))
     if config.judging.rubric is not None:
         wanted.append((("judging", "rubric"), str(config.judging.rubric)))
@@ -200,8 +210,18 @@ def _roles(config: ExamConfig) -> Iterator[tuple[Place, str]]:
             f"a quorum of {config.judging.quorum} with {len(judges)} judges is never met; lower it",
         )
     yield from _authors_panel(config)
-    if config.questions.file is None and not config.agents_in("examiner"):
+
+
+def _setters(config: ExamConfig) -> Iterator[tuple[Place, str]]:
+    questions = config.questions
+    if questions.file is None and not config.agents_in("examiner"):
         yield ("agents",), "no agent sets questions: give one the role examiner"
+    encoder = questions.duplicates.embedding
+    if encoder is not None and questions.file is None:
+        try:
+            check_encoder(encoder)
+        except SetupError as error:
+            yield ("questions", "duplicates", "embedding"), str(error)
 
 
 def _authors_panel(config: ExamConfig) -> Iterator[tuple[Place, str]]:
@@ -224,3 +244,38 @@ def _authors_panel(config: ExamConfig) -> Iterator[tuple[Place, str]]:
                 f"'{author.name}' alone would judge its questions, and is no judge: give it the "
                 "role judge, or set judging.panel: all",
             )
+
+
+def _annotators(config: ExamConfig) -> Iterator[tuple[Place, str]]:
+    """Agents that cannot be asked about questions, and classifiers that are one and the same."""
+    agents = {agent.name: agent for agent in config.agents}
+    names, checker = config.questions.levels.classifiers, config.questions.references.checker
+    asked: list[tuple[Place, str]] = [
+        (("questions", "levels", "classifiers", at), name) for at, name in enumerate(names)
+    ]
+    seen: dict[str, str] = {}
+    for at, (place, name) in enumerate(asked):
+        other = seen.setdefault(_what_it_is(agents[name]), name)
+        if name in names[:at]:
+            yield place, f"'{name}' stands twice among the classifiers: remove one"
+        elif other != name:
+            yield (
+                place,
+                f"'{name}' and '{other}' are the same model with the same settings, so that their "
+                "agreement says nothing: change an option of one, or remove it",
+            )
+    if checker is not None:
+        asked.append((("questions", "references", "checker"), checker))
+    for place, name in asked:
+        if agents[name].model.startswith("file/"):
+            yield place, f"'{name}' has recorded answers only: name an agent that can be asked"
+
+
+def _what_it_is(agent: AgentConfig) -> str:
+    """Equal for twins under two names."""
+    try:
+        if parse_model(agent.model)[0] != PLAYS_DIRECTLY:
+            return identity(agent)
+    except ValueError:
+        pass  # the model's name, or an option that is not JSON, is reported elsewhere
+    return agent.name

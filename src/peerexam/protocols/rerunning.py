@@ -27,6 +27,7 @@ from peerexam.protocols.loading import dump_config, load_config
 from peerexam.protocols.outcome import Outcome
 from peerexam.protocols.probing_exam import probe_for_fitness
 from peerexam.protocols.progress import Progress
+from peerexam.protocols.question_notes import write_notes
 from peerexam.protocols.running import examine_all
 from peerexam.protocols.setting import QuestionSet
 from peerexam.protocols.staging import stage
@@ -68,6 +69,7 @@ async def rejudge(
     with claimed(target.path, config):
         _check_judged_again(target, note)
         target.write_config(dump_config(config))
+        write_notes(target, source.levels(), source.references())
         names = [judge.name for judge in judges]
         async with stage(
             config, target, db=db, agents=agents, progress=progress, playing=names
@@ -216,6 +218,8 @@ def _config_of_imported(folder: RunFolder) -> ExamConfig:
 def _with_judges(config: ExamConfig, judges: Sequence[AgentConfig]) -> ExamConfig:
     """The exam with these judges in place of its own."""
     by_name = {judge.name: judge for judge in judges}
+    levels, references = config.questions.levels, config.questions.references
+    asked = {*levels.classifiers, references.checker}  # they stay named, and are asked no more
     kept = []
     for agent in config.agents:
         # What it played, which its roles alone do not say under a central examiner.
@@ -230,7 +234,7 @@ def _with_judges(config: ExamConfig, judges: Sequence[AgentConfig]) -> ExamConfi
                     "settings: give the judge a name of its own"
                 )
             kept.append(new.model_copy(update={"roles": (*roles, "judge")}))
-        elif roles:
+        elif roles or agent.name in asked:
             kept.append(agent.model_copy(update={"roles": roles}))
     judging = config.judging.model_copy(
         # The author of a question may be no judge here, and votes are only as many as judges.
