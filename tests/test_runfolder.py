@@ -383,6 +383,24 @@ def test_what_is_no_whole_number_is_no_score(tmp_path: Path) -> None:
     assert not set(names) & next(RunFolder(tmp_path).marks()).scores.keys()
 
 
+def test_records_about_some_questions_are_read_and_lines_about_others_are_not(
+    tmp_path: Path,
+) -> None:
+    folder = RunFolder(tmp_path)
+    with folder.writer("answers") as writer:
+        for number in range(3000):
+            writer.emit(Answer(f"q{number % 50}", "one", f"text {number}" * 20))
+    whole = [answer for answer in folder.answers() if answer.question_id in {"q3", "q41"}]
+    with folder.records_path("answers").open("ab") as file:
+        file.write(b'{"question_id":"q4","examinee":broken\n{"question_id":"q3"}\n')
+    found = folder.answers().about({"q3", "q41"})
+    assert [next(found) for _ in whole] == whole
+    with pytest.raises(RecordFileError, match=r"answers\.jsonl:3002: .*'examinee' must be text"):
+        next(found)
+    with pytest.raises(RecordFileError, match=r":3001: "):
+        list(folder.answers().about({"q4"}))
+
+
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [

@@ -7,17 +7,21 @@ verdicts. `templates/report.js` reads exactly this layout.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from peerexam.calls import Json
-from peerexam.records import Answer, Mark, Question, Ranking, Verdict
+from peerexam.records import Answer, Mark, Question, Ranking
 from peerexam.runfolder import RunFolder
+from peerexam.runfolder.columns import RecordStream
+
+T = TypeVar("T")
 
 QUESTION_LIMIT = 2000
 """A page holds at most so many questions; of more, a seeded sample."""
 
+_VERDICT = ("judge", "first", "second", "state", "winner", "reason", "reply")
 _WINNERS = {"first": 0, "second": 1, "tie": 2, None: None}
 
 
@@ -73,7 +77,7 @@ def browsable(folder: RunFolder, seed: int = 0, limit: int = QUESTION_LIMIT) -> 
         families.setdefault(root, []).append(question.id)
     kept = sample_families(families, seed, limit)
     sheet = _Sheet()
-    _fill(sheet, folder, kept)
+    _fill(sheet, folder, _Chosen(kept, everything=len(kept) == len(root_of)))
     return Browsable(sheet.body(), len(root_of), len(sheet.questions), tally)
 
 
@@ -91,21 +95,36 @@ def sample_families(families: dict[str, list[str]], seed: int, limit: int) -> se
     return kept
 
 
-def _fill(sheet: _Sheet, folder: RunFolder, kept: set[str]) -> None:
-    for question in _of(folder.questions(), kept, "id"):
+@dataclass(frozen=True, slots=True)
+class _Chosen:
+    """The questions to show; of a sample only its own lines are read: there may be millions."""
+
+    ids: set[str]
+    everything: bool
+
+    def records(self, stream: RecordStream[T], key: str = "question_id") -> Iterator[T]:
+        return (record for record in self._read(stream) if getattr(record, key) in self.ids)
+
+    def rows(self, stream: RecordStream[Any], *names: str) -> Iterator[tuple[Any, ...]]:
+        """The same by the column; the question's id comes first."""
+        for block in self._read(stream).columns("question_id", *names):
+            yield from (row for row in zip(*block, strict=True) if row[0] in self.ids)
+
+    def _read(self, stream: RecordStream[T]) -> RecordStream[T]:
+        return stream if self.everything else stream.about(self.ids)
+
+
+def _fill(sheet: _Sheet, folder: RunFolder, chosen: _Chosen) -> None:
+    for question in chosen.records(folder.questions(), "id"):
         sheet.add_question(question)
-    for answer in _of(folder.answers(), kept):
+    for answer in chosen.records(folder.answers()):
         sheet.add_answer(answer)
-    for mark in _of(folder.marks(), kept):
+    for mark in chosen.records(folder.marks()):
         sheet.add_mark(mark)
-    for verdict in _of(folder.verdicts(), kept):
-        sheet.add_verdict(verdict)
-    for ranking in _of(folder.rankings(), kept):
+    for verdict in chosen.rows(folder.verdicts(), *_VERDICT):
+        sheet.add_verdict(*verdict)
+    for ranking in chosen.records(folder.rankings()):
         sheet.add_ranking(ranking)
-
-
-def _of(records: Iterable[Any], kept: set[str], key: str = "question_id") -> Iterable[Any]:
-    return (record for record in records if getattr(record, key) in kept)
 
 
 def _trimmed(row: list[Json]) -> list[Json]:
@@ -165,17 +184,20 @@ class _Sheet:
         ]
         self.questions[mark.question_id]["marks"].append(_trimmed(row))
 
-    def add_verdict(self, verdict: Verdict) -> None:
-        row: list[Json] = [
-            self._number(verdict.judge),
-            self._number(verdict.first),
-            self._number(verdict.second),
-            verdict.state,
-            _WINNERS[verdict.winner],
-            verdict.reason,
-            verdict.reply,
-        ]
-        self.questions[verdict.question_id]["verdicts"].append(_trimmed(row))
+    def add_verdict(
+        self,
+        question_id: str,
+        judge: str,
+        first: str,
+        second: str,
+        state: str,
+        winner: str | None,
+        reason: str | None,
+        reply: str | None,
+    ) -> None:
+        number = self._number
+        row: list[Json] = [number(judge), number(first), number(second), state, _WINNERS[winner]]
+        self.questions[question_id]["verdicts"].append(_trimmed([*row, reason, reply]))
 
     def add_ranking(self, ranking: Ranking) -> None:
         row: list[Json] = [

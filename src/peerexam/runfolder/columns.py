@@ -7,7 +7,8 @@ other block goes through the records, which have the words for what is wrong or 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from operator import attrgetter, itemgetter
@@ -58,6 +59,26 @@ VERDICT: Shape = {
 }
 
 
+_SUBJECT = re.compile(rb'\{"(?:question_)?id":"([^"\\]*)"')
+"""The start of a line as `RecordWriter` leaves it, its question's id without an escape."""
+
+
+def lines_about(questions: Collection[str]) -> Callable[[bytes], bool]:
+    """Tells lines that may be about some questions from those that are not.
+
+    >>> wanted = lines_about({"q1"})
+    >>> wanted(b'{"question_id":"q1"}'), wanted(b'{"question_id":"q2"}'), wanted(b"{}")
+    (True, False, True)
+    """
+    names = {name.encode("utf-8", "surrogatepass") for name in questions}
+
+    def is_wanted(line: bytes) -> bool:
+        found = _SUBJECT.match(line)
+        return found is None or found[1] in names
+
+    return is_wanted
+
+
 class RecordStream(Generic[T_co]):
     """The records of one file, read once: as an iterator, or by the column.
 
@@ -65,16 +86,28 @@ class RecordStream(Generic[T_co]):
         path: The file; without one there are no records.
         build: A line's object to its record.
         shape: Of lines whose fields can be taken as they are; None where every line is built.
+        keep: Which lines are read, told by their bytes; None reads all.
     """
 
     def __init__(
-        self, path: Path, build: Callable[[Mapping[str, Json]], T_co], shape: Shape | None = None
+        self,
+        path: Path,
+        build: Callable[[Mapping[str, Json]], T_co],
+        shape: Shape | None = None,
+        keep: Callable[[bytes], bool] | None = None,
     ) -> None:
         self._path = path
         self._build = build
         self._shape = shape
-        self._blocks = read_blocks(path) if path.exists() else iter(())
+        self._blocks = read_blocks(path, keep) if path.exists() else iter(())
         self._records = self._built()
+
+    def about(self, questions: Collection[str]) -> RecordStream[T_co]:
+        """The file's records from its start, lines about other questions passed over unread.
+
+        A line whose bytes do not show at once whom it is about is read, so some others come too.
+        """
+        return RecordStream(self._path, self._build, self._shape, lines_about(questions))
 
     def __iter__(self) -> Iterator[T_co]:
         return self

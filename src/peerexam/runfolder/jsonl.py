@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import compress
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -42,19 +43,31 @@ def read_jsonl(path: Path) -> Iterator[tuple[int, dict[str, Json]]]:
         yield from zip(numbers, bodies, strict=True)
 
 
-def read_blocks(path: Path) -> Iterator[tuple[Sequence[int], list[dict[str, Json]]]]:
-    """The same in blocks of line numbers and objects, for those who go through very many."""
+def read_blocks(
+    path: Path, keep: Callable[[bytes], bool] | None = None
+) -> Iterator[tuple[Sequence[int], list[dict[str, Json]]]]:
+    """The same in blocks of line numbers and objects, for those who go through very many.
+
+    Args:
+        path: The file.
+        keep: Which lines to read, told by their bytes; the others are passed over unseen, sound or
+            not. None reads all.
+    """
     first = 1
     with path.open("rb") as file:
         while lines := file.readlines(_BLOCK):
             if first == 1:
                 lines[0] = lines[0].removeprefix(_BOM)
-            bodies = _decode_together(lines)
-            if bodies is None:
-                yield from _read_one_by_one(lines, first, path)
-            else:
-                yield range(first, first + len(lines)), bodies
+            numbers: Sequence[int] = range(first, first + len(lines))
             first += len(lines)
+            if keep is not None:
+                flags = list(map(keep, lines))
+                numbers, lines = list(compress(numbers, flags)), list(compress(lines, flags))
+            bodies = _decode_together(lines) if lines else []
+            if bodies is None:
+                yield from _read_one_by_one(lines, numbers, path)
+            else:
+                yield numbers, bodies
 
 
 def _decode_together(lines: Sequence[bytes]) -> list[dict[str, Json]] | None:
@@ -74,11 +87,11 @@ def _decode_together(lines: Sequence[bytes]) -> list[dict[str, Json]] | None:
 
 
 def _read_one_by_one(
-    lines: Sequence[bytes], first: int, path: Path
+    lines: Sequence[bytes], at: Sequence[int], path: Path
 ) -> Iterator[tuple[Sequence[int], list[dict[str, Json]]]]:
     numbers: list[int] = []
     bodies: list[dict[str, Any]] = []
-    for number, line in enumerate(lines, start=first):
+    for number, line in zip(at, lines, strict=True):
         if not line.strip():
             continue
         try:
