@@ -131,6 +131,7 @@ def _leakage(commands: Commands, command: AddCommand) -> None:
     )
     leakage.add_argument("--column", metavar="NAME", help="which field of a corpus holds the text")
     leakage.add_argument("--hits", type=int, default=10, metavar="K", help="retrieved a question")
+    leakage.add_argument("--seed", type=int, default=0, help="of intervals")
     leakage.add_argument(
         "--out", metavar="DIR", help="also leave leakage.json and leakage.csv there"
     )
