@@ -35,7 +35,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         load_dotenv(os.environ)
         return perform(arguments)
     except KeyboardInterrupt:
-        asks = arguments.command in ("run", "rejudge", "add") or "probe" in given
+        asks = arguments.command in ("run", "rejudge", "add", "generate") or "probe" in given
         return _stopped(given, resumable=asks)
     except BrokenPipeError:
         # Whoever read our output has gone; the interpreter would complain once more at its end.

@@ -17,14 +17,21 @@ from peerexam.protocols.prices import price_text
 from peerexam.protocols.spans import Span
 
 
-def config_from(arguments: argparse.Namespace) -> ExamConfig:
-    """The config that a command names, with its flags and the environment."""
+def config_from(arguments: argparse.Namespace, *, setting_only: bool = False) -> ExamConfig:
+    """The config that a command names, with its flags and the environment.
+
+    Args:
+        arguments: Of the command.
+        setting_only: See `load_config`.
+    """
     overrides = list(arguments.set)
     if arguments.seed is not None:
         overrides.append(f"seed={arguments.seed}")
     if arguments.budget_usd is not None:
         overrides.append(f"limits.budget.usd={arguments.budget_usd!r}")
-    return load_config(arguments.exam, environ=os.environ, overrides=overrides)
+    return load_config(
+        arguments.exam, environ=os.environ, overrides=overrides, setting_only=setting_only
+    )
 
 
 def write_first(arguments: argparse.Namespace) -> int:
@@ -66,7 +73,7 @@ def print_plan(arguments: argparse.Namespace) -> int:
     if arguments.json:
         say_json(planned.to_json())
     else:
-        say(_plan_text(planned))
+        say(plan_text(planned))
     _warn(config)
     return 0
 
@@ -80,7 +87,8 @@ def _warn(config: ExamConfig) -> None:
         )
 
 
-def _plan_text(planned: Plan) -> str:
+def plan_text(planned: Plan) -> str:
+    """A plan as a table, with what it rests on."""
     rows: list[tuple[str, ...]] = [
         ("agent", "does", "least", "expected", "most", "tokens", "cost (expected – most)")
     ]

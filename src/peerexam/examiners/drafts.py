@@ -101,7 +101,7 @@ class Draft:
         return repeated
 
     def fail(self, reason: str) -> None:
-        """Note an attempt without a reply; it is the last, since the agent has retried by itself."""
+        """Note an attempt without a reply. It is the last: the agent has retried by itself."""
         self.reasons.append(reason)
         self.failed = True
         self.attempts_left = 0

@@ -17,7 +17,7 @@ from peerexam.protocols.config import AgentConfig, ExamConfig, RoleName
 from peerexam.protocols.document import Place
 from peerexam.protocols.problems import suggest
 from peerexam.tasks.embeddings import check_encoder
-from peerexam.tasks.question_file import is_data_set
+from peerexam.tasks.sealed_questions import is_question_folder
 
 _CANNOT_SCORE = frozenset({"openai", "anthropic", "langchain", "file"})
 """Providers of ours that give no log-probabilities of a given text; plug-ins say so themselves."""
@@ -157,7 +157,7 @@ def _files(config: ExamConfig) -> Iterator[tuple[Place, str]]:
     wanted: list[tuple[Place, str]] = [
         (("prompts", key), str(path)) for key, path in config.prompts.items()
     ]
-    if config.questions.file is not None and not is_data_set(config.questions.file):
+    if config.questions.file is not None and not is_question_folder(config.questions.file):
         wanted.append((("questions", "file"), str(config.questions.file)))
     if config.judging.rubric is not None:
         wanted.append((("judging", "rubric"), str(config.judging.rubric)))

@@ -150,7 +150,9 @@ class Questions(_Strict):
     """Where the questions come from: the examiners, or a file of the user's own.
 
     Domains are named one by one, or drawn from a `taxonomy` (`google-trends`, or a file): `sample`
-    of them by the exam's seed, `stratified` by its first level; without `sample` all of it.
+    of them by the exam's seed, `stratified` by its first level; without `sample` all of it. A
+    `file` of questions, or the folder of a data set, is asked in place of new ones;
+    `peerexam generate` sets new ones whatever the file.
     """
 
     domains: tuple[str, ...] = ()
@@ -321,25 +323,16 @@ class ExamConfig(_Strict):
     @model_validator(mode="after")
     def _questions_come_from_somewhere(self) -> ExamConfig:
         questions = self.questions
-        sources = [
-            name
-            for name, given in (
-                ("domains", bool(questions.domains)),
-                ("taxonomy", questions.taxonomy is not None),
-                ("file", questions.file is not None),
-            )
-            if given
-        ]
-        if not sources:
+        if not questions.domains and questions.taxonomy is None and questions.file is None:
             raise _misfit(
                 ("questions",),
                 "questions need domains (a list of names), taxonomy (google-trends or a file of "
                 "domains), or file (your own questions)",
             )
-        if "taxonomy" in sources and len(sources) > 1:
+        if questions.domains and questions.taxonomy is not None:
             raise _misfit(
                 ("questions", "taxonomy"),
-                f"questions have both {' and '.join(sources)}: keep one of them",
+                "questions have both domains and taxonomy: keep one of them",
             )
         if questions.taxonomy is None and (questions.sample is not None or questions.stratified):
             raise _misfit(

@@ -27,7 +27,11 @@ Problem = tuple[Place, str]
 
 
 def load_config(
-    path: Path | str, *, environ: Mapping[str, str], overrides: Sequence[str] = ()
+    path: Path | str,
+    *,
+    environ: Mapping[str, str],
+    overrides: Sequence[str] = (),
+    setting_only: bool = False,
 ) -> ExamConfig:
     """Read, override and check a config.
 
@@ -36,6 +40,8 @@ def load_config(
             folder; those in the environment and in overrides to the working directory.
         environ: `PEEREXAM_SEED`, `PEEREXAM_OUTPUT`, and `PEEREXAM_SET__…` for any other setting.
         overrides: `key.path=value`, the last one wins.
+        setting_only: Its questions are set, whatever file of questions it names, and nobody need
+            answer or judge.
 
     Raises:
         ConfigError: Everything that is wrong, a line each.
@@ -55,8 +61,26 @@ def load_config(
         config = ExamConfig.model_validate(value)
     except ValidationError as error:
         raise voice.error(list(_problems(error, ExamConfig))) from None
-    voice.stop_if([*check(config), *domain_problems(config.questions)])
+    if setting_only:
+        config = without_file(config)
+    found = check(config, setting_only=setting_only)
+    voice.stop_if([*found, *domain_problems(config.questions)])
     return config
+
+
+def without_file(config: ExamConfig) -> ExamConfig:
+    """The config with its questions to be set, whatever file of them it names.
+
+    Raises:
+        ConfigError: It says nothing about what they are to be set.
+    """
+    questions = config.questions
+    if not questions.domains and questions.taxonomy is None:
+        raise ConfigError(
+            "questions.file is given and nothing to set questions about: add domains (a list of "
+            "names) or taxonomy (google-trends, or a file of domains)"
+        )
+    return config.model_copy(update={"questions": questions.model_copy(update={"file": None})})
 
 
 class _AgentFile(BaseModel):

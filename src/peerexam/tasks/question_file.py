@@ -1,11 +1,9 @@
-"""The user's own questions: JSONL, JSON, YAML, or a plain list, one question a line."""
+"""Questions to ask: the user's own (JSONL, JSON, YAML, a plain list), or those of a data set."""
 
 from __future__ import annotations
 
 import hashlib
-import json
-import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import get_args
 
@@ -13,35 +11,36 @@ from peerexam.calls import Json
 from peerexam.errors import RecordFileError, SetupError
 from peerexam.records import Level, Question
 from peerexam.runfolder import read_jsonl
-
-Entries = Iterator[tuple[int, Json]]
-"""Line numbers, counted from 1, and what stands there: a text, or an object with one."""
+from peerexam.tasks.question_layouts import Entries, json_list, plain_list, yaml_list
+from peerexam.tasks.sealed_questions import is_record, questions_path, sealed_questions
 
 _TEXT_KEYS = ("text", "question", "instruction", "prompt")
 _LEVELS: tuple[Level, ...] = get_args(Level)
-_MARKER = re.compile(r"\s*(?:[-*•]|\d+[.)])\s+")
-_BLANK = re.compile(r"[\s,]*")
 
 
 def load_questions(path: Path, domain: str = "own") -> list[Question]:
-    """Read a file of questions.
+    """Read the questions of a file, or of a data set's or a run's folder.
 
-    An entry is a text, or an object with the text under `text`, `question`, `instruction` or
-    `prompt`, and optionally `id`, `domain` and `level`. In a plain list blank lines do not count,
-    and bullets or numbers are dropped where every line has one. An entry without an id gets one
-    made from its text, so that it stays the same when others are added.
+    Questions that peerexam wrote keep everything (author, group, level, reference, …), their seal
+    is checked, and follow-ups are left out (`tasks.sealed_questions`). Otherwise an entry is a
+    text, or an object with the text under `text`, `question`, `instruction` or `prompt`, and
+    optionally `id`, `domain` and `level`. In a plain list blank lines do not count, and bullets or
+    numbers are dropped where every line has one. An entry without an id gets one made from its
+    text, so that it stays the same when others are added.
 
     Args:
-        path: `.jsonl`, `.json`, `.yaml` or `.yml`; any other name is a plain list.
-        domain: Domain of questions that name none.
+        path: A folder, or a file: `.jsonl`, `.json`, `.yaml` or `.yml`; any other name is a plain
+            list.
+        domain: Domain of the user's own questions that name none.
 
     Raises:
         RecordFileError: An entry is empty, stands there twice, or cannot be read.
-        SetupError: There is no such file, or it holds no question.
+        SetupError: There is no such file, it holds no question, or not those that were sealed.
     """
-    read = _READERS.get(path.suffix.lower(), _plain_list)
+    if path.is_dir():
+        path = questions_path(path)
     try:
-        questions = list(_questions(read(path), path, domain))
+        questions = sealed_questions(path) if _is_ours(path) else _own(path, domain)
     except OSError as error:
         raise SetupError(f"{path}: {error.strerror}; name a file of questions") from error
     except UnicodeDecodeError as error:
@@ -49,6 +48,21 @@ def load_questions(path: Path, domain: str = "own") -> list[Question]:
     if not questions:
         raise SetupError(f"{path} holds no question")
     return questions
+
+
+def _is_ours(path: Path) -> bool:
+    suffix = path.suffix.lower()
+    if suffix == ".parquet":
+        raise SetupError(f"{path} is Parquet: name the questions.jsonl beside it, or their folder")
+    if suffix != ".jsonl":
+        return False
+    first = next(read_jsonl(path), None)
+    return first is not None and is_record(first[1])
+
+
+def _own(path: Path, domain: str) -> list[Question]:
+    read = _READERS.get(path.suffix.lower(), plain_list)
+    return list(_questions(read(path), path, domain))
 
 
 def _questions(entries: Entries, path: Path, domain: str) -> Iterator[Question]:
@@ -103,67 +117,9 @@ def _name(body: dict[str, Json], key: str) -> str:
     return str(value).strip()
 
 
-def _json_list(path: Path) -> Entries:
-    """Decode a JSON list entry by entry, because only so each one's line is known."""
-    text = path.read_text(encoding="utf-8-sig")
-    start = re.match(r"\s*\[", text)
-    if start is None:
-        raise RecordFileError("expected a JSON list of questions", path, 1)
-    place = _skip(text, start.end())
-    while text[place : place + 1] != "]":
-        number = text.count("\n", 0, place) + 1
-        try:
-            entry, end = json.JSONDecoder().raw_decode(text, place)
-        except (ValueError, RecursionError) as error:
-            reason = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
-            line = error.lineno if isinstance(error, json.JSONDecodeError) else number
-            raise RecordFileError(f"not JSON: {reason}", path, line) from error
-        yield number, entry
-        place = _skip(text, end)
-    rest = _skip(text, place + 1)
-    if rest < len(text):
-        line = text.count("\n", 0, rest) + 1
-        raise RecordFileError("not JSON: the list ended before this", path, line)
-
-
-def _skip(text: str, place: int) -> int:
-    found = _BLANK.match(text, place)
-    return place if found is None else found.end()
-
-
-def _yaml_list(path: Path) -> Entries:
-    import yaml
-
-    loader = yaml.SafeLoader(path.read_text(encoding="utf-8-sig"))
-    try:
-        root = loader.get_single_node()
-        if not isinstance(root, yaml.SequenceNode):
-            raise RecordFileError("expected a YAML list of questions", path, 1)
-        for node in root.value:
-            yield node.start_mark.line + 1, loader.construct_object(node, deep=True)
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        problem = getattr(error, "problem", None) or "not YAML"
-        raise RecordFileError(str(problem), path, 1 if mark is None else mark.line + 1) from error
-    finally:
-        loader.dispose()
-
-
-def _plain_list(path: Path) -> Entries:
-    text = path.read_text(encoding="utf-8-sig")
-    lines = [(n, line) for n, line in enumerate(text.split("\n"), start=1) if line.strip()]
-    marked = _all_marked(line for _, line in lines)
-    for number, line in lines:
-        yield number, _MARKER.sub("", line, count=1) if marked else line
-
-
-def _all_marked(lines: Iterable[str]) -> bool:
-    return all(_MARKER.match(line) for line in lines)
-
-
 _READERS: dict[str, Callable[[Path], Entries]] = {
     ".jsonl": read_jsonl,
-    ".json": _json_list,
-    ".yaml": _yaml_list,
-    ".yml": _yaml_list,
+    ".json": json_list,
+    ".yaml": yaml_list,
+    ".yml": yaml_list,
 }
