@@ -115,6 +115,8 @@ def _exam_commands(commands: Commands) -> None:
 
 
 def _folder_commands(commands: Commands) -> None:
+    from peerexam.tasks.import_kinds import kinds_text
+
     report = _command(commands, "report", "print a run's standings and write its report.html")
     report.add_argument("folder", metavar="DIR")
     export = _command(commands, "export", "write a run as an LMExamQA-style data set")
@@ -144,9 +146,11 @@ def _folder_commands(commands: Commands) -> None:
     add.add_argument("--name", help="who it is in the exam (default: from the model)")
     _running_flags(add)
     importing = _command(commands, "import", "make a run's folder from another tool's files")
-    importing.add_argument("kind", metavar="KIND", help="the layout; `import kinds .` lists them")
-    importing.add_argument("path", metavar="PATH", help="the data")
-    importing.add_argument("--out", required=True, metavar="DIR", help="the new folder")
+    importing.add_argument("kind", metavar="KIND", help="the layout; `import kinds` lists them")
+    importing.add_argument("path", nargs="?", default=".", metavar="PATH", help="the data")
+    importing.add_argument("--out", metavar="DIR", help="the new folder")
+    importing.formatter_class = argparse.RawDescriptionHelpFormatter
+    importing.epilog = f"kinds:\n{kinds_text()}"
 
 
 def _probe_command(agents: argparse.ArgumentParser) -> None:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from peerexam.cli.output import plain, say, say_json
 from peerexam.errors import SetupError
+
+if TYPE_CHECKING:
+    from peerexam.tasks.imported import ImportSummary
 
 
 def report(arguments: argparse.Namespace) -> int:
@@ -31,10 +35,14 @@ def report(arguments: argparse.Namespace) -> int:
 
 
 def export(arguments: argparse.Namespace) -> int:
-    """Write a run as a data set."""
+    """Write a run as a data set, or in another tool's layout."""
+    folder = _existing(arguments.folder)
+    if arguments.to != "dataset":
+        from peerexam.cli.exporting import export_to
+
+        return export_to(folder, arguments)
     from peerexam.report.export import export_dataset
 
-    folder = _existing(arguments.folder)
     out = Path(arguments.out) if arguments.out else folder / "dataset"
     written = export_dataset(folder, out, parquet=not arguments.no_parquet)
     files = sorted(str(p.relative_to(written)) for p in written.rglob("*") if p.is_file())
@@ -46,20 +54,47 @@ def export(arguments: argparse.Namespace) -> int:
 
 
 def import_results(arguments: argparse.Namespace) -> int:
-    """Make a run's folder from another tool's results."""
+    """Make a run's folder from another tool's results, or list the kinds that can be read."""
+    if arguments.kind == "kinds":
+        return _list_kinds(arguments)
+    if not arguments.out:
+        raise SetupError("import needs --out DIR: the folder to make")
     from peerexam.tasks.importing import import_run
 
     summary = import_run(arguments.kind, Path(arguments.path), Path(arguments.out))
     if arguments.json:
         body = {"kind": summary.kind, "folder": str(summary.out), "agents": list(summary.agents)}
-        say_json({**body, "counts": dict(summary.counts), "left_out": list(summary.left_out)})
+        lines = {"left_out": list(summary.left_out), "notes": list(summary.notes)}
+        say_json({**body, **lines, "counts": dict(summary.counts)})
         return 0
-    counts = ", ".join(f"{count} {kind}" for kind, count in summary.counts.items())
-    say(f"{summary.out}: {counts}; agents {', '.join(plain(name) for name in summary.agents)}")
+    counts = ", ".join(f"{count} {kind}" for kind, count in summary.counts.items() if count)
+    agents = ", ".join(plain(name) for name in summary.agents)
+    say(f"{summary.out}: {counts}" + (f"; agents {agents}" if agents else ""))
+    for line in summary.notes:
+        say(f"note: {plain(line)}")
     for line in summary.left_out:
         say(f"left out: {plain(line)}")
-    say(f"next: peerexam report {summary.out}")
+    say(f"next: {_next_step(summary)}")
     return 0
+
+
+def _list_kinds(arguments: argparse.Namespace) -> int:
+    from peerexam.tasks.import_kinds import KINDS, kinds_text
+
+    if arguments.json:
+        say_json({kind: about for kind, (_, about) in KINDS.items()})
+    else:
+        say(kinds_text())
+    return 0
+
+
+def _next_step(summary: ImportSummary) -> str:
+    """The command that goes on with what was imported."""
+    if summary.counts["verdicts"] or summary.counts["marks"]:
+        return f"peerexam report {summary.out}"
+    if summary.counts["answers"]:
+        return f"peerexam rejudge {summary.out} --judges MODEL … --out DIR"
+    return f"questions: {{file: {summary.out / 'questions.jsonl'}}} in an EXAM.yaml"
 
 
 def _existing(text: str) -> Path:

@@ -10,11 +10,18 @@ from peerexam.calls import Json
 from peerexam.errors import SetupError
 from peerexam.examiners.rubric import Rubric, load_rubric
 from peerexam.protocols.config import ExamConfig, Fitness
+from peerexam.protocols.few_shot_pairs import few_shot_pairs
 from peerexam.protocols.loading import load_config
 from peerexam.protocols.outcome import Outcome, Status, manifest
 from peerexam.protocols.running import Tally
 from peerexam.protocols.setting import QuestionSet
-from peerexam.protocols.tally_settings import ExamInfo, FitnessLimits, JudgeInfo, TallySettings
+from peerexam.protocols.tally_settings import (
+    BenchmarkInfo,
+    ExamInfo,
+    FitnessLimits,
+    JudgeInfo,
+    TallySettings,
+)
 from peerexam.protocols.voting import tally as count_votes
 from peerexam.runfolder import RunFolder
 
@@ -59,6 +66,11 @@ def tally_folder(path: Path) -> dict[str, Json]:
         planned = {"questions": held.get("counts", {}).get("questions", {}).get("planned", 0)}
         return _count(config, folder, held["status"], held.get("status_reason"), planned)
     agents = held.get("agents", [])
+    if not any("examinee" in agent.get("roles", ()) for agent in agents):
+        raise SetupError(
+            f"{path} holds questions and no answers, so there is nothing to count: name "
+            f"{folder.records_path('questions')} as questions.file in an EXAM.yaml, and run that"
+        )
     return count_votes(
         exam=ExamInfo(
             str(held.get("exam") or path.name),
@@ -117,6 +129,18 @@ def _settings(config: ExamConfig) -> TallySettings:
         quorum=judging.quorum,
         fitness=_fitness(judging.fitness),
         full_mark=float(rubric.full_mark),
+        benchmark=_benchmark(config, rubric),
+    )
+
+
+def _benchmark(config: ExamConfig, rubric: Rubric) -> BenchmarkInfo:
+    return BenchmarkInfo(
+        {name: (one.low, one.high) for name, one in rubric.dimensions.items()},
+        rubric.overall,
+        few_shot_pairs(config),
+        config.follow_ups.rounds,
+        config.follow_ups.sample,
+        config.follow_ups.share,
     )
 
 

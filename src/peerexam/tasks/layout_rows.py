@@ -18,7 +18,7 @@ from peerexam.calls import Json
 from peerexam.errors import MissingExtraError, RecordFileError, SetupError
 from peerexam.runfolder import read_jsonl
 
-LONGEST_NAME = 200
+LONGEST_NAME = 100
 """Characters that the name of an agent or the id of a question may have."""
 
 _FORMULA_SIGNS = tuple("=+-@\t\r\n＝＋－＠")

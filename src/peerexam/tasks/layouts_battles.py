@@ -2,11 +2,11 @@
 
 JSONL, a JSON list, CSV or Parquet. Model a (left) stood first. Optional columns:
 
-- `question_id` (or `prompt_id`, `question`): what was asked. Without it every row is a question of
-  its own, so that intervals take rows as independent.
+- `question_id` (or `prompt_id`), `question` (the text): what was asked. Without them every row is a
+  question of its own, so that intervals take rows as independent.
 - `judge` (or `judge_model`, `judge_name`): who judged. Without it all rows are votes of one
   `judge`, and several votes on the same answers in the same order count with their mean.
-- `category`: the question's domain.
+- `category`: the domain of a question whose text is there.
 - `turn`: rows of turn 2 and later are left out.
 
 `tie`, `both_bad` and `tie (bothbad)` are ties. Any other winner is an unparsed verdict, never a tie
@@ -24,10 +24,11 @@ from peerexam.records import Question, Verdict, Winner
 from peerexam.tasks.collecting import UNKNOWN_DOMAIN, Collected
 from peerexam.tasks.imported import Imported
 from peerexam.tasks.layout_rows import Row, files_of, rows_of
+from peerexam.tasks.question_ids import QuestionIds
 
-_QUESTION = ("question_id", "prompt_id", "question")
+_QUESTION = ("question_id", "prompt_id")
 _JUDGE = ("judge", "judge_model", "judge_name")
-_READ = {*_QUESTION, *_JUDGE, "winner", "category", "turn"}
+_READ = {*_QUESTION, *_JUDGE, "winner", "question", "category", "turn"}
 
 NOBODY = "judge"
 """Who judged, where the source does not say."""
@@ -91,11 +92,10 @@ def _read(source: Path, layout: _Layout) -> Imported:
 
 
 def _verdict(row: Row, layout: _Layout, own_id: str) -> Verdict:
-    asked = any(row.has(key) for key in _QUESTION)
     said = row.body.get("winner")
     winner = layout.winners.get(said.strip().lower()) if isinstance(said, str) else None
     return Verdict(
-        row.name(*_QUESTION) if asked else own_id,
+        _question_id(row) or own_id,
         row.name(*_JUDGE) if any(row.has(key) for key in _JUDGE) else NOBODY,
         row.name(layout.first),
         row.name(layout.second),
@@ -105,15 +105,19 @@ def _verdict(row: Row, layout: _Layout, own_id: str) -> Verdict:
     )
 
 
+def _question_id(row: Row) -> str | None:
+    if any(row.has(key) for key in _QUESTION):
+        return row.name(*_QUESTION)
+    text = row.body.get("question")
+    return QuestionIds("q").next(text) if isinstance(text, str) and text.strip() else None
+
+
 def _add_question(collected: Collected, row: Row, id_: str) -> None:
-    category = row.body.get("category")
-    if id_ not in collected.questions and isinstance(category, str) and category.strip():
-        text = row.body.get("question")
-        collected.question(
-            Question(id=id_, text=text if isinstance(text, str) else "", domain=category), row
-        )
-    elif id_ not in collected.questions and isinstance(row.body.get("question"), str):
-        collected.question(Question(id=id_, text=row.text("question"), domain=UNKNOWN_DOMAIN), row)
+    text, category = row.body.get("question"), row.body.get("category")
+    if id_ in collected.questions or not isinstance(text, str):
+        return
+    domain = category if isinstance(category, str) and category.strip() else UNKNOWN_DOMAIN
+    collected.question(Question(id=id_, text=text, domain=domain), row)
 
 
 def _tell(collected: Collected, later: int, anonymous: int, unread: set[str]) -> None:

@@ -1,0 +1,88 @@
+"""The results that a run's standings rest on, read back from its folder."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from peerexam.calls import Json
+from peerexam.protocols.finishing import tally_folder
+from peerexam.protocols.gathering import Gathered, gather
+from peerexam.runfolder import RunFolder
+from peerexam.stats.ballots import positions_by_marks
+from peerexam.stats.orders import combine_orders, on_own_answer, rows_where
+from peerexam.stats.results import Results, results_from
+from peerexam.stats.tables import Positions
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """What was counted.
+
+    Attributes:
+        results: Of the judges that count.
+        made_of: `rankings`, `verdicts` or `marks`.
+        disagreement: What two orders that disagree are worth.
+        confidence: Of intervals.
+        prior: Drawn results a pair that the Bradley-Terry vote of the standings adds.
+        judges: That count.
+    """
+
+    results: Results
+    made_of: str
+    disagreement: str
+    confidence: float
+    prior: float
+    judges: tuple[str, ...]
+
+
+def counted_results(path: Path) -> Counted:
+    """Read a run's records, and make of them what its standings were counted from.
+
+    Standings that are not there are counted first, and written.
+
+    Raises:
+        SetupError: The folder holds no run.
+    """
+    folder = RunFolder(path)
+    if not folder.standings_path.exists():
+        folder.write_standings(tally_folder(path))
+    standings = folder.read_standings()
+    voting, names = standings["voting"], [sheet["agent"] for sheet in standings["judges"]]
+    table = gather(
+        questions=list(folder.questions()),
+        answers=(),
+        marks=folder.marks(),
+        verdicts=folder.verdicts(),
+        rankings=folder.rankings(),
+        agents=standings["win_rates"]["agents"],
+        judges=names,
+    )
+    peers = rows_where(table.verdicts, ~on_own_answer(table.verdicts))
+    pairs = combine_orders(peers, voting["disagreement"], _orderless(folder, standings))
+    counted = voting["judges_counted"] if voting["quorum_met"] else names
+    return Counted(
+        results_from(_positions(table, voting["ballots"]), pairs).of_judges(counted),
+        voting["ballots"],
+        voting["disagreement"],
+        float(voting["confidence"]),
+        float(voting["bradley_terry_prior"]),
+        tuple(counted),
+    )
+
+
+def _orderless(folder: RunFolder, standings: dict[str, Json]) -> list[str]:
+    """Judges for whom one verdict a pair is enough."""
+    by_likelihood = [s["agent"] for s in standings["judges"] if s["by"] == "likelihood"]
+    agents = folder.read_manifest().get("agents", ())
+    return by_likelihood + [agent["name"] for agent in agents if agent.get("orders") == "one"]
+
+
+def _positions(table: Gathered, made_of: str) -> Positions:
+    if made_of != "marks":
+        return table.positions
+    first = table.questions.first_round[table.marks.question]
+    overall = np.where(first, table.marks.overall, np.nan)
+    return positions_by_marks(replace(table.marks, overall=overall))
