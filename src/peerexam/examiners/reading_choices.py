@@ -88,10 +88,10 @@ def read_choice(reply: str, choices: Choices[T]) -> T | Unreadable:
 def _declared(lines: Sequence[str], choices: Choices[T]) -> list[str]:
     """What each line with the label says; where it says nothing, the line after it."""
     found = []
-    for line, following in zip(lines, [*lines[1:], ""], strict=True):
+    for at, line in enumerate(lines):
         label = choices.labels.match(line)
         if label:
-            found.append(line[label.end() :] or following)
+            found.append(line[label.end() :] or "".join(lines[at + 1 : at + 2]))
     return found
 
 
