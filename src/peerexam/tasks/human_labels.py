@@ -52,6 +52,7 @@ class HumanLabels:
         ratings: Of single answers.
         preferences: Between two answers to one question.
         verdicts: Of models, shipped with the human judgements; one an order.
+        by_domain: Whether the questions' domains are data sets, each reported by itself.
         notes: What was left out or needs saying, one sentence each.
     """
 
@@ -62,4 +63,5 @@ class HumanLabels:
     ratings: tuple[Rating, ...] = ()
     preferences: tuple[Preference, ...] = ()
     verdicts: tuple[Verdict, ...] = ()
+    by_domain: bool = False
     notes: tuple[str, ...] = ()

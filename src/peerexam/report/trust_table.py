@@ -1,0 +1,182 @@
+"""A study of trust as text, JSON and CSV. Nothing is printed here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+from peerexam.calls import Json
+from peerexam.report.inert import Cell, csv_text, printable, width_of
+from peerexam.stats.estimate import Estimate
+from peerexam.stats.trust_row import TrustReport, TrustRow
+
+WARNING = (
+    "These numbers hold for these answers and these people. A judge is not calibrated for answers "
+    "of another kind, and never without labels; read every number with its interval and its n."
+)
+"""Stands beneath every table."""
+
+_DECIMALS = 6
+_COLUMNS = ("value", "low", "high", "n")
+_TRUST = ("spearman", "kendall", "accuracy", "strict")
+_ORDERS = ("first_order", "swapped", "mean", "agreement")
+_CARD = (
+    "human_agreement", "bias", "variance", "spearman", "pearson", "prefer_first", "prefer_longer",
+    "people_prefer_longer", "prefer_lists", "people_prefer_lists", "price", "time",
+)  # fmt: skip
+_CARD_HEADS = (
+    "human agreement", "bias", "variance", "Spearman of win rates", "Pearson of win rates",
+    "prefers first", "prefers longer", "people prefer longer", "prefers lists",
+    "people prefer lists", "$ / 1,000 verdicts", "s / 1,000 verdicts",
+)  # fmt: skip
+
+
+def trust_text(report: TrustReport) -> str:
+    """The tables for a terminal: Table 2, then both orders, then the report cards.
+
+    Returns:
+        Lines of plain text, control characters made visible, without a newline at the end.
+    """
+    parts = [_basis(report), _table_2(report)]
+    judges = [row for row in report.rows if row.orders is not None]
+    if judges:
+        parts.append(_orders(judges))
+        parts.append(_cards(judges))
+    parts.extend(f"Note: {printable(note)}." for note in report.notes)
+    parts.append(WARNING)
+    return "\n\n".join(parts)
+
+
+def trust_json(report: TrustReport) -> dict[str, Json]:
+    """The whole study: estimates as objects, numbers rounded, no NaN."""
+    body: dict[str, Json] = _plain(report)
+    body["warning"] = WARNING
+    return body
+
+
+def trust_csv(report: TrustReport) -> str:
+    """A line a row of the table; value, low, high and n of every estimate in columns."""
+    names = [f"{name}_{part}" for name in (*_TRUST, *_ORDERS) for part in _COLUMNS]
+    head = ["group", "name", "kind", *names, "human_ties", "judge_ties", "own_pairs", "signature"]
+    return csv_text(head, [_csv_row(row) for row in report.rows])
+
+
+def _csv_row(row: TrustRow) -> list[Cell]:
+    estimates: list[Estimate | None] = [
+        row.spearman,
+        row.kendall,
+        row.accuracy.accuracy,
+        row.accuracy.strict,
+        *(None if row.orders is None else getattr(row.orders, name) for name in _ORDERS),
+    ]
+    numbers: list[Cell] = []
+    for one in estimates:
+        numbers.extend(None if one is None else _rounded(getattr(one, part)) for part in _COLUMNS)
+    counts = [row.accuracy.human_ties, row.accuracy.judge_ties, row.own_pairs]
+    return [row.group, row.name, row.kind, *numbers, *counts, row.signature]
+
+
+def _basis(report: TrustReport) -> str:
+    lines = [
+        f"{report.source}: {report.questions} questions, {report.rated} answers with a rating, "
+        f"{report.pairs} pairs with {report.votes} choices by people"
+    ]
+    if report.kappa.value is not None:
+        lines.append(f"people agree on pairs: Fleiss' kappa {_cell(report.kappa)}")
+    if report.alpha.value is not None:
+        lines.append(f"people agree on ratings: Krippendorff's alpha {_cell(report.alpha)}")
+    return "\n".join(lines)
+
+
+def _table_2(report: TrustReport) -> str:
+    heads = ["", "Spearman", "Kendall tau-b", "accuracy", "strict accuracy", "ties, its / people's"]
+    rows = []
+    for row in report.rows:
+        found = row.accuracy
+        numbers = (row.spearman, row.kendall, found.accuracy, found.strict)
+        rows.append([_name(row), *map(_cell, numbers), f"{found.judge_ties} / {found.human_ties}"])
+    kept = [place for place in range(len(heads)) if place in (0, 5) or _told(rows, place)]
+    return _grid([heads[p] for p in kept], [[row[p] for p in kept] for row in rows])
+
+
+def _told(rows: Sequence[Sequence[str]], place: int) -> bool:
+    return any(row[place] != "-" for row in rows)
+
+
+def _orders(rows: Sequence[TrustRow]) -> str:
+    heads = ["both orders", "right, order 1", "right, swapped", "mean", "same in both"]
+    return _grid(
+        heads,
+        [[_name(row), *(_cell(getattr(row.orders, name)) for name in _ORDERS)] for row in rows],
+    )
+
+
+def _cards(rows: Sequence[TrustRow]) -> str:
+    heads = ["report card", *_CARD_HEADS, "read"]
+    table = [
+        [
+            _name(row),
+            *(_cell(getattr(row.card, name), with_n=False) for name in _CARD),
+            "-" if row.card is None else f"{row.card.read} of {row.card.asked}",
+        ]
+        for row in rows
+    ]
+    if len(rows) > 4:
+        return _grid(*_kept(heads, table))
+    # A few judges are read better side by side.
+    lines = [[heads[place], *(row[place] for row in table)] for place in range(len(heads))]
+    return _grid(lines[0], [line for line in lines[1:] if any(cell != "-" for cell in line[1:])])
+
+
+def _kept(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[list[str], list[list[str]]]:
+    kept = [place for place in range(len(heads)) if _told(rows, place)]
+    return [heads[p] for p in kept], [[row[p] for p in kept] for row in rows]
+
+
+def _name(row: TrustRow) -> str:
+    name = printable(row.name)
+    return name if row.group is None else f"{printable(row.group)}: {name}"
+
+
+def _cell(estimate: Estimate, with_n: bool = True) -> str:
+    if estimate.value is None:
+        return "-"
+    digits = 3 if abs(estimate.value) < 100 else 1
+    number = f"{estimate.value:.{digits}f}"
+    if estimate.low is not None and estimate.high is not None:
+        number += f" [{estimate.low:.{digits}f}, {estimate.high:.{digits}f}]"
+    return f"{number} n={estimate.n}" if with_n else number
+
+
+def _grid(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [list(heads), *rows]
+    widths = [max(width_of(line[place]) for line in lines) for place in range(len(heads))]
+    return "\n".join(
+        "  ".join(
+            cell + " " * (wide - width_of(cell)) for cell, wide in zip(line, widths, strict=True)
+        ).rstrip()
+        for line in lines
+    )
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Estimate):
+        return {
+            "value": _rounded(value.value),
+            "low": _rounded(value.low),
+            "high": _rounded(value.high),
+            "n": value.n,
+            "left_out": value.left_out,
+            "method": value.method,
+            "reason": value.reason,
+        }
+    if is_dataclass(value) and not isinstance(value, type):
+        return {one.name: _plain(getattr(value, one.name)) for one in fields(value)}
+    if isinstance(value, tuple | list):
+        return [_plain(one) for one in value]
+    return value
+
+
+def _rounded(value: float | int | None) -> float | int | None:
+    return round(value, _DECIMALS) if isinstance(value, float) else value

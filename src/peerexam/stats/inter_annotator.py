@@ -1,0 +1,138 @@
+"""How far people agree with each other: the ceiling of what agreement with them can mean.
+
+Fleiss' κ for choices between two answers, Krippendorff's α for scores. Intervals draw whole
+questions with replacement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from peerexam.errors import StatisticsError
+from peerexam.stats.cluster_ratio import check_settings, expanded_quantiles, sum_by_cluster
+from peerexam.stats.estimate import Estimate
+from peerexam.stats.resampling import bootstrap
+from peerexam.stats.tables import Floats, Ints
+
+_ONE_VOICE = "nothing was judged by two people"
+_ONE_VALUE = "everybody always said the same thing"
+
+
+def fleiss_kappa(
+    votes: Floats,
+    cluster: Ints,
+    *,
+    rounds: int = 1000,
+    rng: np.random.Generator,
+    confidence: float = 0.95,
+) -> Estimate:
+    """Fleiss' κ: agreement beyond chance on categories, whoever the voters are.
+
+    κ = (P − Pₑ) / (1 − Pₑ); P is the mean over items of the share of agreeing pairs of votes, Pₑ
+    the sum of the squared shares of the categories (Fleiss 1971). Items may have different numbers
+    of votes; those with fewer than two are left out.
+
+    Args:
+        votes: How many votes an item got in each category (shape: items × categories).
+        cluster: The question of each item.
+        rounds: Of the bootstrap.
+        rng: Where its draws come from.
+        confidence: Of the interval.
+
+    Raises:
+        StatisticsError: The arrays do not list the same items.
+    """
+    if votes.ndim != 2 or len(votes) != len(cluster):
+        raise StatisticsError("Fleiss' kappa needs the votes and the question of every item")
+    number = votes.sum(axis=1)
+    kept = number >= 2
+    held, total = votes[kept], number[kept]
+    agreeing = (held * (held - 1)).sum(axis=1) / (total * (total - 1))
+    rows = np.column_stack([agreeing, np.ones(len(held)), total, held])
+    return _estimate(
+        rows, cluster[kept], _kappa, rounds, rng, confidence, int((~kept).sum()), "Fleiss' kappa"
+    )
+
+
+def krippendorff_alpha(
+    scores: Sequence[Sequence[float]],
+    cluster: Ints,
+    *,
+    rounds: int = 1000,
+    rng: np.random.Generator,
+    confidence: float = 0.95,
+) -> Estimate:
+    """Krippendorff's α of scores on an interval scale (squared differences).
+
+    α = 1 − Dₒ / Dₑ (Krippendorff 2011, "Computing Krippendorff's Alpha-Reliability"). Items with
+    fewer than two scores are left out.
+
+    Args:
+        scores: What people gave each item.
+        cluster: The question of each item.
+        rounds: Of the bootstrap.
+        rng: Where its draws come from.
+        confidence: Of the interval.
+
+    Raises:
+        StatisticsError: The arrays do not list the same items.
+    """
+    if len(scores) != len(cluster):
+        raise StatisticsError("Krippendorff's alpha needs the question of every item")
+    kept = np.array([len(one) >= 2 for one in scores], dtype=np.bool_)
+    rows = np.array([_moments(one) for one in scores if len(one) >= 2]).reshape(-1, 4)
+    left_out = int((~kept).sum())
+    name = "Krippendorff's alpha, interval scale"
+    return _estimate(rows, cluster[kept], _alpha, rounds, rng, confidence, left_out, name)
+
+
+def _moments(scores: Sequence[float]) -> tuple[float, float, float, float]:
+    number, total = float(len(scores)), float(sum(scores))
+    squares = float(sum(score * score for score in scores))
+    return 2 * (number * squares - total**2) / (number - 1), number, total, squares
+
+
+def _estimate(
+    rows: Floats,
+    cluster: Ints,
+    statistic: Callable[[Floats], Floats],
+    rounds: int,
+    rng: np.random.Generator,
+    confidence: float,
+    left_out: int,
+    name: str,
+) -> Estimate:
+    check_settings(rounds, confidence)
+    if not len(rows):
+        return Estimate(None, left_out=left_out, method=name, reason=_ONE_VOICE)
+    value = float(statistic(rows.sum(axis=0)[None, :])[0])
+    if np.isnan(value):
+        return Estimate(None, n=len(rows), left_out=left_out, method=name, reason=_ONE_VALUE)
+    place = np.asarray(np.unique(cluster, return_inverse=True)[1], dtype=np.int64)
+    sums = sum_by_cluster(rows, place)
+    ends: tuple[float, float] | tuple[None, None] = (None, None)
+    if len(sums) >= 2:
+        drawn = bootstrap([sums], lambda parts: statistic(parts[0]), rounds=rounds, rng=rng)
+        ends = expanded_quantiles(drawn, len(sums), confidence)
+    method = f"{name}; bootstrap over questions"
+    return Estimate(value, ends[0], ends[1], n=len(rows), left_out=left_out, method=method)
+
+
+def _kappa(sums: Floats) -> Floats:
+    observed = sums[:, 0] / sums[:, 1]
+    expected = ((sums[:, 3:] / sums[:, 2:3]) ** 2).sum(axis=1)
+    return _corrected(observed - expected, 1.0 - expected)
+
+
+def _alpha(sums: Floats) -> Floats:
+    disagreement, number, total, squares = sums.T
+    expected = 2 * (number * squares - total**2) / (number - 1)
+    return _corrected(expected - disagreement, expected)
+
+
+def _corrected(above: Floats, below: Floats) -> Floats:
+    out = np.full(above.shape, np.nan)
+    np.divide(above, below, out=out, where=below > 1e-12)
+    return out
