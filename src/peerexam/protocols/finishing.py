@@ -136,7 +136,7 @@ def _settings(config: ExamConfig) -> TallySettings:
 def _benchmark(config: ExamConfig, rubric: Rubric) -> BenchmarkInfo:
     return BenchmarkInfo(
         {name: (one.low, one.high) for name, one in rubric.dimensions.items()},
-        rubric.overall,
+        rubric.overall[0],
         few_shot_pairs(config),
         config.follow_ups.rounds,
         config.follow_ups.sample,

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from peerexam.records import DIMENSIONS
 from peerexam.stats.orders import Disagreement
 from peerexam.stats.votes import Method
 
@@ -78,6 +79,29 @@ class JudgeInfo:
 
 
 @dataclass(frozen=True, slots=True)
+class BenchmarkInfo:
+    """What the benchmark's tables need to know of the exam; the defaults are the paper's rubric.
+
+    Attributes:
+        scales: Dimension of the marks to its lowest and highest score.
+        lowest: Overall score.
+        few_shot: Names of examinees that are one model, without examples and with five.
+        rounds: Follow-up rounds that were to be asked; None where nobody knows.
+        sample: At most so many follow-ups on one question; None is all.
+        share: The part of full-mark answers that was to be followed up.
+    """
+
+    scales: Mapping[str, tuple[int, int]] = field(
+        default_factory=lambda: dict.fromkeys(DIMENSIONS, (1, 3))
+    )
+    lowest: int = 1
+    few_shot: tuple[tuple[str, str], ...] = ()
+    rounds: int | None = None
+    sample: int | None = None
+    share: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
 class TallySettings:
     """How votes become standings.
 
@@ -90,6 +114,7 @@ class TallySettings:
         quorum: How many judges must count.
         fitness: Bounds outside which a judge loses its vote.
         full_mark: The overall mark that is full.
+        benchmark: What the benchmark's tables are made with.
     """
 
     method: Method = "borda"
@@ -100,3 +125,4 @@ class TallySettings:
     quorum: int = 1
     fitness: FitnessLimits = field(default_factory=FitnessLimits)
     full_mark: float = 5.0
+    benchmark: BenchmarkInfo = field(default_factory=BenchmarkInfo)

@@ -14,6 +14,7 @@ from dataclasses import replace
 import numpy as np
 
 from peerexam.calls import Json
+from peerexam.protocols.benchmarking import Benchmark
 from peerexam.protocols.gathering import Gathered, gather
 from peerexam.protocols.judge_sheets import JudgeSheet, judge_sheets
 from peerexam.protocols.standings_json import (
@@ -91,6 +92,7 @@ def tally(
         rankings=rankings,
         agents=agents,
         judges=tuple(judges),
+        dimensions=tuple(settings.benchmark.scales),
     )
     rng = np.random.default_rng([exam.seed, 1])
     sheets = judge_sheets(table, judges, settings, rng, probes)
@@ -121,6 +123,7 @@ def tally(
         "home_advantage": _home_advantage(table, peers, counted, settings, exam.seed),
         "depth": depth_rows(_depth(table, counted, settings)),
         "agreement": agreement_rows(table, pairs),
+        "benchmark": Benchmark(table, questions, counted, settings, exam.seed).to_json(),
         "counts": counts_of(table, len(questions), exam.planned),
     }
     ready: dict[str, Json] = plain(content)
