@@ -2,7 +2,8 @@
 
 Li et al., "PRD: Peer Rank and Discussion". In the first,
 `ratings-human/answer_A-vs-answer_B-human-reviewer_threeclass.jsonl` has a line a vote,
-`{question_id, score}` with 1 for A, 2 for B and 3 for a tie; the voters have no names. The second is one file of experts' choices between two answers, human or machine.
+`{question_id, score}` with 1 for A, 2 for B and 3 for a tie; the voters have no names. The second
+is one file of experts' choices between two answers, human or machine.
 """
 
 from __future__ import annotations
