@@ -121,18 +121,9 @@ def plan(config: ExamConfig, own_questions: Sequence[str] | None = None) -> Plan
 
 
 def _priced(work: Work, quote: Quote | None) -> Line:
-    agent = work.agent
-    cost: Span | None = None
-    if quote is not None:
-        # Some tariffs rise with the prompt; none of it is counted as cached.
-        mean = work.prompt_tokens.most / work.calls.most if work.calls.most else 0
-        rate = quote.tariff.rate(round(mean))
-        cost = work.prompt_tokens * (rate.input / 1e6) + work.completion_tokens * (
-            rate.output / 1e6
-        )
-        cost += work.calls * rate.request
+    cost = cost_of(quote, work.calls, work.prompt_tokens, work.completion_tokens)
     return Line(
-        agent.name,
+        work.agent.name,
         work.role,
         work.task,
         work.calls,
@@ -140,6 +131,26 @@ def _priced(work: Work, quote: Quote | None) -> Line:
         work.completion_tokens,
         cost,
     )
+
+
+def cost_of(
+    quote: Quote | None, calls: Span, prompt_tokens: Span, completion_tokens: Span
+) -> Span | None:
+    """What calls cost in US dollars; None where the price is unknown.
+
+    Args:
+        quote: The agent's price.
+        calls: How many.
+        prompt_tokens: Of all of them together.
+        completion_tokens: Of all of them together.
+    """
+    if quote is None:
+        return None
+    # Some tariffs rise with the prompt; none of it is counted as cached.
+    mean = prompt_tokens.most / calls.most if calls.most else 0
+    rate = quote.tariff.rate(round(mean))
+    tokens = prompt_tokens * (rate.input / 1e6) + completion_tokens * (rate.output / 1e6)
+    return tokens + calls * rate.request
 
 
 def _counted(span: Span) -> dict[str, Json]:

@@ -57,6 +57,8 @@ class Stage:
         breakers: Whether an agent is still asked, by its name.
         ledger: Where the calls are.
         annotators: Who is asked about the questions before they are sealed.
+        agents: The models themselves by name, for whoever asks them outside a role.
+        prompts: The words of the roles.
     """
 
     cast: Cast
@@ -67,6 +69,8 @@ class Stage:
     breakers: Mapping[str, Breaker]
     ledger: Ledger
     annotators: Annotators = field(default_factory=Annotators)
+    agents: Mapping[str, Agent] = field(default_factory=dict)
+    prompts: PromptLibrary = field(default_factory=PromptLibrary)
 
     def lost(self) -> dict[str, str]:
         """Why agents were given up, by their name."""
@@ -137,6 +141,8 @@ async def stage(
             builder.breakers,
             ledger,
             annotators(config, models, simulated, builder.prompts, progress),
+            {name: Watched(model, progress, "agent") for name, model in models.items()},
+            builder.prompts,
         )
 
 

@@ -1,0 +1,146 @@
+"""What the commands of the experiments on self-judgement have in common."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Callable, Coroutine, Sequence
+from pathlib import Path
+from typing import Any
+
+from peerexam.cli import COMPLETE, PARTIAL
+from peerexam.cli.agent_files import read_agents
+from peerexam.cli.display import shown
+from peerexam.cli.interrupt import run_interruptibly
+from peerexam.cli.output import note, plain, say, say_json
+from peerexam.errors import SetupError
+from peerexam.protocols.config import Budget, ExamConfig, Limits
+from peerexam.protocols.progress import Progress
+from peerexam.protocols.study import study_config
+from peerexam.protocols.study_plan import StudyPlan
+from peerexam.protocols.study_result import Measure, StudyResult, write_result
+
+Work = Callable[[Progress, str | None], Coroutine[Any, Any, StudyResult]]
+"""From counters to feed and the ledger's path or URL to a result."""
+
+
+def config_from(arguments: argparse.Namespace, name: str, others: Sequence[str] = ()) -> ExamConfig:
+    """The agents of a command and the limits round them.
+
+    Args:
+        arguments: With those that `_study_flags` adds.
+        name: Of the study.
+        others: Further agents, as in `--judges`.
+
+    Raises:
+        SetupError: An agent cannot be read, or a number is out of bounds.
+    """
+    if arguments.limit is not None and arguments.limit < 1:
+        raise SetupError("--limit is a number of items, 1 or more")
+    if arguments.concurrency is not None and arguments.concurrency < 1:
+        raise SetupError("--concurrency is a number of calls, 1 or more")
+    if arguments.budget_usd is not None and not arguments.budget_usd >= 0:
+        raise SetupError("--budget-usd is an amount of dollars, 0 or more")
+    limits = Limits(
+        concurrency=arguments.concurrency or Limits().concurrency,
+        budget=Budget(usd=arguments.budget_usd),
+    )
+    agents = read_agents([*arguments.agents, *others])
+    return study_config(agents, name, seed=arguments.seed, limits=limits)
+
+
+def folder_of(arguments: argparse.Namespace, default: str) -> Path:
+    """Where records and result go."""
+    return Path(arguments.out) if arguments.out else Path(default)
+
+
+def perform(arguments: argparse.Namespace, out: Path, plan: StudyPlan, work: Work) -> int:
+    """Say what it takes, do it, leave `result.json`, print the measures.
+
+    Args:
+        arguments: Of the command.
+        out: The study's folder.
+        plan: What it takes.
+        work: The experiment.
+
+    Returns:
+        The exit status: 3 where the result is partial.
+    """
+    if arguments.plan:
+        if arguments.json:
+            say_json(plan.to_json())
+        else:
+            say(plan_text(plan))
+        return COMPLETE
+    if arguments.stall is not None and not arguments.stall > 0:
+        raise SetupError("--stall is a number of seconds above 0")
+    db = arguments.db or os.environ.get("PEEREXAM_DB") or None
+    progress = Progress(round(plan.calls.expected), stall_warning=arguments.stall)
+    with shown(progress, quiet=arguments.quiet):
+        result = run_interruptibly(work(progress, db))
+    written = write_result(out, result)
+    show(result, written, as_json=arguments.json)
+    return COMPLETE if result.status == "complete" else PARTIAL
+
+
+def show(result: StudyResult, written: Path | None, *, as_json: bool) -> None:
+    """Print a result."""
+    if as_json:
+        say_json({**result.to_json(), "result": None if written is None else str(written)})
+        return
+    say(measures_text(result.measures))
+    for text in result.notes:
+        note(f"- {plain(text)}")
+    if written is not None:
+        say("")
+        say(f"result: {written}")
+    if result.status == "partial":
+        note(f"partial: {plain(result.status_reason or 'no reason given')}")
+
+
+def measures_text(measures: Sequence[Measure]) -> str:
+    """Measures as a table, each with its interval and what it rests on."""
+    rows: list[tuple[str, ...]] = [("agent", "on", "measure", "value", "interval", "n")]
+    rows += [_row(one) for one in measures]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    lines = ["  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)) for row in rows]
+    return "\n".join([lines[0].rstrip(), "─" * sum(widths, 10), *(x.rstrip() for x in lines[1:])])
+
+
+def _row(one: Measure) -> tuple[str, ...]:
+    estimate = one.estimate
+    place = " ".join(part for part in (one.task, one.condition) if part)
+    left_out = f" ({estimate.left_out} left out)" if estimate.left_out else ""
+    interval = ""
+    if estimate.low is not None and estimate.high is not None:
+        interval = f"{_number(estimate.low, one)} to {_number(estimate.high, one)}"
+    value = "none" if estimate.value is None else _number(estimate.value, one)
+    reason = "" if estimate.value is not None else f" {estimate.reason or ''}"
+    return (
+        plain(one.agent),
+        plain(place),
+        one.title,
+        value,
+        plain(interval + reason).strip(),
+        f"{estimate.n}{left_out}",
+    )
+
+
+def _number(value: float, one: Measure) -> str:
+    return f"{100 * value:.1f} %" if one.unit == "share" else f"{value:.3f}"
+
+
+def plan_text(plan: StudyPlan) -> str:
+    """A plan as a table."""
+    rows: list[tuple[str, ...]] = [
+        ("agent", "for", "calls: least", "expected", "most", "cost (expected)")
+    ]
+    for one, cost in zip(plan.work, plan.costs, strict=True):
+        counts = (one.calls.least, one.calls.expected, one.calls.most)
+        dollars = "unknown" if cost is None else f"${cost.expected:,.4f}"
+        rows.append((plain(one.agent), one.task, *(f"{round(n):,}" for n in counts), dollars))
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    lines = ["  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)) for row in rows]
+    return "\n".join(
+        [*(line.rstrip() for line in lines), "", *(f"- {x}" for x in plan.assumptions)]
+    )

@@ -1,0 +1,134 @@
+"""What an experiment on self-judgement leaves: `result.json`, the same shape for all of them.
+
+A measure is one number of one agent, with its interval and what it rests on, so that the results
+of several experiments can stand side by side in a profile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from peerexam.calls import Json
+from peerexam.errors import SetupError
+from peerexam.records import SCHEMA_VERSION
+from peerexam.runfolder.folder import read_object, write_object
+from peerexam.stats.estimate import Estimate
+
+StudyName = Literal["discrimination", "mistakes", "backtracking", "consistency", "self-bias"]
+Unit = Literal["share", "points", "ranks", "alpha"]
+"""`share` is 0 to 1, `points` are on the task's own scale, `ranks` are places."""
+
+RESULT = "result.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """One number of one agent.
+
+    Attributes:
+        agent: Whose.
+        name: What it is, as in `dg_diff` or `location_accuracy`.
+        title: The same in words.
+        task: On what, as in `gsm8k` or `word_sorting`; empty where there is one task.
+        condition: Under which variation, method or role; empty where there is one.
+        estimate: The number, its interval, its n.
+        unit: What it counts.
+        headline: Whether it stands for the study in a profile.
+    """
+
+    agent: str
+    name: str
+    title: str
+    estimate: Estimate
+    task: str = ""
+    condition: str = ""
+    unit: Unit = "share"
+    headline: bool = False
+
+    def to_json(self) -> dict[str, Json]:
+        """As plain JSON, missing values null."""
+        one = self.estimate
+        return {
+            "agent": self.agent,
+            "name": self.name,
+            "title": self.title,
+            "task": self.task,
+            "condition": self.condition,
+            "unit": self.unit,
+            "headline": self.headline,
+            "value": one.value,
+            "low": one.low,
+            "high": one.high,
+            "p": one.p,
+            "p_holm": one.p_holm,
+            "n": one.n,
+            "left_out": one.left_out,
+            "method": one.method,
+            "reason": one.reason,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class StudyResult:
+    """All that came of one experiment.
+
+    Attributes:
+        study: Which.
+        about: What was asked: task, sizes, seed, options.
+        agents: Name to fingerprint.
+        measures: In the order in which they are shown.
+        tables: Further tables by name, as plain JSON.
+        notes: What to know when reading it, a sentence each.
+        status: `partial` where a budget ended it or calls failed.
+        status_reason: Why it is partial.
+    """
+
+    study: StudyName
+    about: Mapping[str, Json]
+    agents: Mapping[str, Mapping[str, Json]]
+    measures: Sequence[Measure]
+    tables: Mapping[str, Json] = field(default_factory=dict)
+    notes: Sequence[str] = ()
+    status: Literal["complete", "partial"] = "complete"
+    status_reason: str | None = None
+
+    def to_json(self) -> dict[str, Json]:
+        """As plain JSON."""
+        return {
+            "schema": SCHEMA_VERSION,
+            "study": self.study,
+            "about": dict(self.about),
+            "agents": {name: dict(one) for name, one in self.agents.items()},
+            "measures": [one.to_json() for one in self.measures],
+            "tables": dict(self.tables),
+            "notes": list(self.notes),
+            "status": self.status,
+            "status_reason": self.status_reason,
+        }
+
+
+def write_result(folder: Path, result: StudyResult) -> Path:
+    """Leave a result in a folder, in one step.
+
+    Raises:
+        ValueError: A value is NaN or an infinity.
+    """
+    path = folder / RESULT
+    write_object(path, result.to_json())
+    return path
+
+
+def read_result(folder: Path) -> dict[str, Json]:
+    """The result that an experiment left.
+
+    Raises:
+        SetupError: There is none, or it is damaged.
+    """
+    path = folder / RESULT if folder.is_dir() else folder
+    body = read_object(path)
+    if not isinstance(body.get("measures"), list) or not isinstance(body.get("study"), str):
+        raise SetupError(f"{path} is no result of a study: name the folder that one left")
+    return body
