@@ -131,9 +131,9 @@ def _parts(keys: Ints, rows: Ints) -> Iterator[tuple[int, Ints]]:
 
 def _cell(marks: Marks, values: Floats, rows: Ints, confidence: float) -> Estimate:
     given = rows[~np.isnan(values[rows])]
-    cluster, place = np.unique(marks.cluster[marks.question[given]], return_inverse=True)
-    judge, column = np.unique(marks.judge[given], return_inverse=True)
-    shape = (len(cluster), len(judge))
+    clusters, place = _renumbered(marks.cluster[marks.question[given]])
+    judges, column = _renumbered(marks.judge[given])
+    shape = (clusters, judges)
     key = place * shape[1] + column
     size = shape[0] * shape[1]
     share = mean_share(
@@ -142,6 +142,16 @@ def _cell(marks: Marks, values: Floats, rows: Ints, confidence: float) -> Estima
         confidence=confidence,
         reason=NO_MARK,
     )
-    answers = len(np.unique(marks.question[given]))
-    without = len(np.unique(marks.question[rows])) - answers
+    answers = _distinct(marks.question[given])
+    without = _distinct(marks.question[rows]) - answers
     return replace(_rescaled(share, 0.0, 100.0), n=answers, left_out=without)
+
+
+def _distinct(codes: Ints) -> int:
+    return int(np.count_nonzero(np.bincount(codes)))
+
+
+def _renumbered(codes: Ints) -> tuple[int, Ints]:
+    """How many codes there are, and each one's number among them."""
+    known = np.bincount(codes) > 0
+    return int(known.sum()), (np.cumsum(known) - 1)[codes]
