@@ -94,7 +94,16 @@ def _bias(commands: Commands, command: AddCommand, running_flags: AddFlags) -> N
         "--encoder", default="minilm", metavar="NAME", help="sentence encoder (default: minilm)"
     )
     questions.add_argument(
-        "--out", metavar="FILE", help="the page (default: DIR/question-map.html)"
+        "--beside",
+        nargs="+",
+        default=[],
+        metavar="PATH",
+        help="other runs, data sets or files of questions, to be shown and measured beside",
+    )
+    questions.add_argument(
+        "--out",
+        metavar="FILE",
+        help="the page (default: DIR/question-map.html); its points go to a .json beside it",
     )
     about = "rewrite answers without changing what they say, and see whom the judges prefer"
     style = actions.add_parser("style", help=about, description=about.capitalize() + ".")
