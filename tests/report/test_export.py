@@ -12,13 +12,17 @@ import pytest
 import yaml
 
 from peerexam.errors import SetupError
-from peerexam.records import Mark
+from peerexam.records import LevelVote, Mark, Question, Reference
 from peerexam.report.card import size_category
 from peerexam.report.columns import columns_of
-from peerexam.report.export import KINDS, canary_of, export_dataset
+from peerexam.report.export import KINDS, export_dataset, finish_dataset
 from peerexam.runfolder import RunFolder, record_line
+from peerexam.runfolder.sealing import canary_of, seal_of
 
 parquet = pytest.importorskip("pyarrow.parquet")
+
+
+OF_EVERY_RUN = [kind for kind in KINDS if kind not in ("levels", "references")]
 
 
 def head_of(out: Path) -> dict[str, Any]:
@@ -39,14 +43,14 @@ def test_jsonl_has_the_run_byte_for_byte(make_run: Callable[..., Path], tmp_path
     texts = {"answer": "=1+1\r\n\u2028 \x00 <b> \ud83d é", "reply": "\t'quoted'"}
     folder = make_run(texts=texts)
     out = export_dataset(folder, tmp_path / "dataset")
-    for kind in KINDS:
+    for kind in OF_EVERY_RUN:
         name = f"{kind}.jsonl"
         assert (out / "data" / name).read_bytes() == (folder / name).read_bytes()
     assert rows_of(out / "data" / "answers.jsonl")[0]["text"] == texts["answer"]
 
 
 def test_parquet_has_the_same_rows_with_its_declared_columns(out: Path) -> None:
-    for kind in KINDS:
+    for kind in OF_EVERY_RUN:
         table = parquet.read_table(out / "data" / f"{kind}.parquet")
         assert table.column_names == [column.name for column in columns_of(kind)]
         wanted = rows_of(out / "data" / f"{kind}.jsonl")
@@ -74,7 +78,7 @@ def test_the_head_declares_every_config_with_its_rows(out: Path) -> None:
     assert head["task_categories"] == ["question-answering", "text-generation"]
     assert head["size_categories"] == ["n<1K"]
     assert "synthetic" in head["tags"]
-    assert [config["config_name"] for config in head["configs"]] == list(KINDS)
+    assert [config["config_name"] for config in head["configs"]] == OF_EVERY_RUN
     for config, info in zip(head["configs"], head["dataset_info"], strict=True):
         (files,) = config["data_files"]
         (split,) = info["splits"]
@@ -98,6 +102,7 @@ def test_the_canary_belongs_to_the_questions(out: Path) -> None:
     canary = canary_of("ab" * 32)
     assert str(UUID(canary)) == canary
     assert canary in (out / "README.md").read_text("utf-8")
+    assert canary in (out / "canary.txt").read_text("utf-8").splitlines()[1]
     assert canary != canary_of("cd" * 32)
     note = parquet.read_schema(out / "data" / "questions.parquet").metadata
     assert note[b"canary"].decode() == canary
@@ -207,7 +212,120 @@ def test_without_pyarrow_the_error_names_the_mend_and_nothing_is_written(
     first, second = done.stdout.splitlines()
     assert "pip install 'peerexam[parquet]'" in first
     assert first.endswith("False")
-    assert second == "['README.md', 'data']"
+    assert second == "['README.md', 'canary.txt', 'data', 'manifest.json']"
+
+
+NOTED = (
+    Question("q1", "Why does yeast rise?", "bread", ("Food", "bread"), "alder", "complex",
+             level="analysis", reference="It makes gas.", reference_agreement=1 / 3),
+    Question("q2", "Whose oven is hotter?", "bread", ("Food", "bread"), "birch", "concise",
+             level="memorization", reference="Mine.", reference_agreement=1.0),
+    Question("q3", "Compare spring and neap tides.", "tides", ("Sea", "tides"), "birch", "complex"),
+)  # fmt: skip
+VOTES = (
+    LevelVote("q1", "alder", "analysis"),
+    LevelVote("q1", "cedar", "comprehension"),
+    LevelVote("q2", "alder", "memorization"),
+    LevelVote("q2", "cedar", "memorization"),
+    LevelVote("q3", "alder", None, "unparsed", "no level", "Hm."),
+)
+REFERENCES = (
+    Reference("q1", "alder", 0, "It makes gas."),
+    Reference("q1", "alder", 1, "It is warm.", agrees=False),
+    Reference("q2", "birch", 1, "Mine.", agrees=True),
+)
+
+
+def generated(folder: Path, **manifest: Any) -> Path:
+    """A data set's folder as `peerexam generate` leaves it before its card is written."""
+    data = RunFolder(folder / "data")
+    for kind, records in (("questions", NOTED), ("levels", VOTES), ("references", REFERENCES)):
+        with data.writer(kind) as writer:  # type: ignore[arg-type]
+            for record in records:
+                writer.emit(record)
+    RunFolder(folder).write_manifest(
+        {
+            "exam": "Bread",
+            "questions_hash": "ab" * 32,
+            "status": "complete",
+            "versions": {},
+            **manifest,
+        }
+    )
+    return folder
+
+
+def test_levels_and_references_are_exported_with_their_types(tmp_path: Path) -> None:
+    out = finish_dataset(generated(tmp_path / "set"))
+    votes = parquet.read_table(out / "data" / "levels.parquet").to_pylist()
+    assert [vote["level"] for vote in votes][:2] == ["analysis", "comprehension"]
+    references = parquet.read_table(out / "data" / "references.parquet").to_pylist()
+    assert [(row["draw"], row["agrees"]) for row in references] == [
+        (0, None),
+        (1, False),
+        (1, True),
+    ]
+    questions = parquet.read_table(out / "data" / "questions.parquet").to_pylist()
+    assert [row["reference_agreement"] for row in questions] == [1 / 3, 1.0, None]
+    assert [row["reference"] for row in questions] == ["It makes gas.", "Mine.", None]
+    names = [config["config_name"] for config in head_of(out)["configs"]]
+    assert names == ["questions", "levels", "references"]
+    for kind in names:
+        note = parquet.read_schema(out / "data" / f"{kind}.parquet").metadata
+        assert note[b"canary"].decode() == canary_of("ab" * 32)
+
+
+def test_levels_of_a_run_are_exported_too(make_run: Callable[..., Path], tmp_path: Path) -> None:
+    folder = make_run()
+    with RunFolder(folder).writer("levels") as writer:
+        writer.emit(VOTES[0])
+    out = export_dataset(folder, tmp_path / "dataset")
+    assert rows_of(out / "data" / "levels.jsonl")[0]["classifier"] == "alder"
+    assert "levels" in [config["config_name"] for config in head_of(out)["configs"]]
+    assert not (out / "data" / "references.jsonl").exists()
+
+
+def test_the_card_counts_words_levels_agreement_and_references(tmp_path: Path) -> None:
+    folder = generated(
+        tmp_path / "set",
+        shortfalls=[
+            {"examiner": "alder", "domain": "x|y", "found": 1, "wanted": 5, "reasons": ["empty"]}
+        ],
+        repeated={"birch": {"alder": 2, "birch": 1}},
+        generated="2024-05-17",
+        status="partial",
+        status_reason="the budget was reached",
+    )
+    text = (finish_dataset(folder, parquet=False) / "README.md").read_text("utf-8")
+    for row in ("why | 1", "who | 1", "other | 1", "Food | 2", "Sea | 1", "analysis | 1"):
+        assert f"| {row} |" in text
+    assert "| complex | 2 |" in text
+    # One of two questions that both classified: a share of 0.5.
+    assert "alder and cedar agree on 0.50" in text
+    assert "of 2 questions, Cohen's kappa" in text
+    assert "2 questions have their author's own answer" in text
+    assert "1 (50.0 %, 95 % interval 9.5 to 90.5)" in text  # Wilson's interval of 1 in 2
+    assert "| alder | x\\|y | 1 | 5 | empty |" in text
+    assert "2 of birch (of alder), 1 of birch (its own)" in text
+    assert "Generated on 2024-05-17" in text
+    assert "This data set is partial" in text
+    assert "Judges may favour" not in text
+
+
+def test_finishing_twice_leaves_the_same_bytes(tmp_path: Path) -> None:
+    folder = finish_dataset(generated(tmp_path / "set"))
+    before = {path: path.read_bytes() for path in folder.rglob("*.*")}
+    finish_dataset(folder)
+    assert {path: path.read_bytes() for path in folder.rglob("*.*")} == before
+
+
+def test_an_export_keeps_the_runs_manifest_and_with_it_the_seal(
+    make_run: Callable[..., Path], tmp_path: Path
+) -> None:
+    out = export_dataset(make_run(), tmp_path / "dataset")
+    manifest = RunFolder(out).read_manifest()
+    assert (manifest["kind"], manifest["questions_hash"]) == ("dataset", "ab" * 32)
+    assert seal_of(rows_of(out / "data" / "questions.jsonl")) != "ab" * 32  # as the fixture says
 
 
 @pytest.mark.parametrize(

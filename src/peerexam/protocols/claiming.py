@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Literal
 
 import yaml
 from pydantic import ValidationError
@@ -20,21 +21,25 @@ from peerexam.protocols.config import ExamConfig
 from peerexam.protocols.loading import dump_config
 from peerexam.runfolder import RunFolder
 
+FolderKind = Literal["run", "dataset"]
+
 _ELSEWHERE = "choose another folder with --out"
 
 
 @contextmanager
-def claimed(path: Path, config: ExamConfig) -> Iterator[RunFolder]:
-    """Hold a folder for a run of an exam; made where it is missing.
+def claimed(path: Path, config: ExamConfig, kind: FolderKind = "run") -> Iterator[RunFolder]:
+    """Hold a folder for a run of an exam, or for its data set; made where it is missing.
 
     Raises:
         SetupError: It holds another exam, or a file of the user's own that the run would replace,
-            or another run is at work in it.
+            or a run where a data set is to be and the other way round, or another run is at work
+            in it.
     """
     folder = RunFolder(path)
     folder.create()
     with _alone(path):
         finish_adoption(folder)
+        _check_kind(folder, kind)
         _check(folder, config)
         yield folder
 
@@ -71,6 +76,15 @@ def _alone(path: Path) -> Iterator[None]:
         yield
     finally:
         os.close(handle)
+
+
+def _check_kind(folder: RunFolder, kind: FolderKind) -> None:
+    if not folder.manifest_path.exists():
+        return
+    held = "dataset" if folder.read_manifest().get("kind") == "dataset" else "run"
+    if held != kind:
+        words = {"run": "a run", "dataset": "a data set"}
+        raise SetupError(f"{folder.path} holds {words[held]}, not {words[kind]}: {_ELSEWHERE}")
 
 
 def _check(folder: RunFolder, config: ExamConfig) -> None:

@@ -151,8 +151,13 @@ def run(
 
 def default_folder(config: ExamConfig) -> Path:
     """Where a run goes that was not told where."""
+    return config.output or Path("runs") / folder_name(config)
+
+
+def folder_name(config: ExamConfig) -> str:
+    """The exam's name as any file system takes it."""
     safe = _NOT_IN_A_NAME.sub("_", config.name).strip(". ")[:100]
-    return config.output or Path("runs") / (safe or "exam")
+    return safe or "exam"
 
 
 def in_own_loop(work: Coroutine[Any, Any, T]) -> T:

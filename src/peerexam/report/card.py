@@ -11,6 +11,7 @@ from peerexam.calls import Json
 from peerexam.report.basis_view import STATES, agent_rows
 from peerexam.report.columns import Sheet
 from peerexam.report.inert import markdown_text
+from peerexam.report.question_figures import MOST_DOMAINS, QuestionFigures
 
 SPLIT = "test"
 """The one split: an exam is for examining."""
@@ -41,16 +42,18 @@ def card_text(
     *,
     parquet: bool,
     language: str,
+    figures: QuestionFigures,
 ) -> str:
-    """The card of an exported run.
+    """The card of a data set.
 
     Args:
-        manifest: Of the run.
+        manifest: Of the run, or of the data set.
         sheets: What was exported.
         questions_hash: Of the sealed questions.
         canary: Their GUID.
         parquet: Whether Parquet files stand beside the JSONL files; the hub then reads those.
         language: Of the questions.
+        figures: The questions in numbers.
     """
     environment = Environment(
         loader=PackageLoader("peerexam.report"),
@@ -78,6 +81,13 @@ def card_text(
         canary=canary,
         split=SPLIT,
         parquet=parquet,
+        figures=figures,
+        shortfalls=manifest.get("shortfalls") or [],
+        repeated=manifest.get("repeated") or {},
+        generated=manifest.get("generated"),
+        most_domains=MOST_DOMAINS,
+        is_answered=any(sheet.kind == "answers" for sheet in sheets),
+        kinds=[sheet.kind for sheet in sheets],
     )
 
 

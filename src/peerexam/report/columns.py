@@ -9,7 +9,7 @@ from typing import Literal
 from peerexam.calls import Json
 from peerexam.records import DIMENSIONS, Record
 
-ColumnType = Literal["string", "int32", "names", "groups"]
+ColumnType = Literal["string", "int32", "float64", "bool", "names", "groups"]
 """`names` is a list of strings, `groups` a list of such lists."""
 
 
@@ -67,7 +67,7 @@ def columns_of(kind: str, dimensions: Sequence[str] = DIMENSIONS) -> tuple[Colum
     """The columns of one kind of record, in the order of the record's fields.
 
     Args:
-        kind: `questions`, `answers`, `marks`, `verdicts` or `rankings`.
+        kind: A kind of record, as in `questions`.
         dimensions: Of the rubric, for marks.
     """
     return {
@@ -76,7 +76,19 @@ def columns_of(kind: str, dimensions: Sequence[str] = DIMENSIONS) -> tuple[Colum
             Column("domain_path", "names"),
             *_texts("author", "group"),
             Column("round", "int32"),
-            *_texts("parent_id", "level", "examinee", *_PROVENANCE),
+            *_texts("parent_id", "level", "examinee", "reference"),
+            Column("reference_agreement", "float64"),
+            *_texts(*_PROVENANCE),
+        ),
+        "levels": _texts(
+            "question_id", "classifier", "level", "state", "reason", "reply", *_PROVENANCE
+        ),
+        "references": (
+            *_texts("question_id", "author"),
+            Column("draw", "int32"),
+            *_texts("text"),
+            Column("agrees", "bool"),
+            *_texts("state", "reason", *_PROVENANCE),
         ),
         "answers": _texts("question_id", "examinee", "text", "state", "reason", *_PROVENANCE),
         "marks": (

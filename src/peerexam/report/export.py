@@ -1,21 +1,50 @@
-"""A run as a data set that anyone can use again (LMExamQA-style: examiner paper, §3)."""
+"""Data sets that anyone can use again (LMExamQA-style: examiner paper, §3).
+
+A run becomes one by `export_dataset`. Questions that nobody has answered yet lie in their data
+set's folder already, as `peerexam generate` leaves them, and `finish_dataset` puts the rest there.
+"""
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
-from uuid import NAMESPACE_OID, uuid5
 
+from peerexam.calls import Json
 from peerexam.errors import SetupError
 from peerexam.records import Record, to_json
 from peerexam.report.card import card_text
 from peerexam.report.columns import Sheet, columns_of, dimensions_in
 from peerexam.report.parquet import ParquetFile, pyarrow_modules
+from peerexam.report.question_figures import question_figures
 from peerexam.runfolder import RunFolder, record_line
+from peerexam.runfolder.sealing import canary_of, seal_of
 
-KINDS = ("questions", "answers", "marks", "verdicts", "rankings")
+KINDS = ("questions", "levels", "references", "answers", "marks", "verdicts", "rankings")
+
+_ASKED_FOR = ("levels", "references")
+"""Kinds that only some exams ask for: without a row there is no file."""
+
+_OF_QUESTIONS = ("questions", "levels", "references")
+"""The kinds of a data set that nobody has answered yet."""
+
+_Records = Callable[[], Iterator[Record]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Target:
+    """Where one kind is written, and how.
+
+    Attributes:
+        data: The folder of the records.
+        note: For the metadata of the Parquet files; None writes none.
+        is_source: The JSONL files are there already.
+    """
+
+    data: Path
+    note: Mapping[str, str] | None
+    is_source: bool
 
 
 def export_dataset(folder: Path, out: Path, *, parquet: bool = True, language: str = "en") -> Path:
@@ -41,78 +70,111 @@ def export_dataset(folder: Path, out: Path, *, parquet: bool = True, language: s
         pyarrow_modules()
     run = RunFolder(folder)
     manifest = run.read_manifest()
-    questions_hash = manifest.get("questions_hash") or _hash_of(run)
-    canary = canary_of(questions_hash)
-    data = _data_folder(out)
-    sources = _sources(run)
-    dimensions = dimensions_in(mark.scores for mark in run.marks())
-    sheets = [
-        _write(
-            Sheet(kind, columns_of(kind, dimensions)),
-            sources[kind],
-            data,
-            {"canary": canary} if parquet else None,
-        )
-        for kind in KINDS
-    ]
-    card = card_text(manifest, sheets, questions_hash, canary, parquet=parquet, language=language)
-    (out / "README.md").write_bytes(card.encode("utf-8", "replace"))
+    _data_folder(out)
+    _finish(run, manifest, KINDS, out, parquet=parquet, language=language)
     return out
 
 
-def canary_of(questions_hash: str) -> str:
-    """A GUID that belongs to these questions, to find them again in a training corpus.
+def finish_dataset(out: Path, *, parquet: bool = True, language: str = "en") -> Path:
+    """Give generated questions what a data set has beside them: Parquet, card, canary.
 
-    >>> canary_of("00") == canary_of("00") != canary_of("01")
-    True
+    Args:
+        out: The data set's folder, with its manifest and `data/questions.jsonl`.
+        parquet: Write Parquet beside JSONL.
+        language: Of the questions, as the card declares it.
+
+    Returns:
+        The data set's folder.
+
+    Raises:
+        MissingExtraError: Parquet is asked for and pyarrow is not installed; nothing was written.
+        SetupError: The folder is not that of a data set.
     """
-    return str(uuid5(NAMESPACE_OID, f"peerexam canary {questions_hash}"))
+    if parquet:
+        pyarrow_modules()
+    manifest = RunFolder(out).read_manifest()
+    data = RunFolder(out / "data")
+    _finish(data, manifest, _OF_QUESTIONS, out, parquet=parquet, language=language)
+    return out
 
 
-def _sources(run: RunFolder) -> dict[str, Callable[[], Iterator[Record]]]:
+def _finish(
+    source: RunFolder,
+    manifest: Mapping[str, Json],
+    kinds: Sequence[str],
+    out: Path,
+    *,
+    parquet: bool,
+    language: str,
+) -> None:
+    questions_hash = manifest.get("questions_hash") or seal_of(map(to_json, source.questions()))
+    canary = canary_of(questions_hash)
+    data = out / "data"
+    target = _Target(data, {"canary": canary} if parquet else None, source.path == data)
+    dimensions = dimensions_in(mark.scores for mark in source.marks()) if "marks" in kinds else ()
+    sources = _sources(source)
+    sheets = [
+        _write(Sheet(kind, columns_of(kind, dimensions)), sources[kind], target) for kind in kinds
+    ]
+    card = card_text(
+        manifest,
+        [sheet for sheet in sheets if sheet.rows or sheet.kind not in _ASKED_FOR],
+        questions_hash,
+        canary,
+        parquet=parquet,
+        language=language,
+        figures=question_figures(source.questions(), source.levels(), manifest),
+    )
+    (out / "README.md").write_bytes(card.encode("utf-8", "replace"))
+    (out / "canary.txt").write_text(
+        "Please keep this data out of training corpora. If it got in, this line tells:\n"
+        f"peerexam canary GUID {canary}\n",
+        encoding="utf-8",
+    )
+    if source.path not in (out, data):
+        body = {**manifest, "kind": "dataset", "canary": canary}
+        RunFolder(out).write_manifest(body)
+
+
+def _sources(run: RunFolder) -> dict[str, _Records]:
     return {
-        "questions": run.questions,
-        "answers": run.answers,
-        "marks": run.marks,
-        "verdicts": run.verdicts,
-        "rankings": run.rankings,
+        "questions": lambda: iter(run.questions()),
+        "levels": lambda: iter(run.levels()),
+        "references": lambda: iter(run.references()),
+        "answers": lambda: iter(run.answers()),
+        "marks": lambda: iter(run.marks()),
+        "verdicts": lambda: iter(run.verdicts()),
+        "rankings": lambda: iter(run.rankings()),
     }
 
 
-def _data_folder(out: Path) -> Path:
-    data = out / "data"
+def _data_folder(out: Path) -> None:
     try:
-        data.mkdir(parents=True, exist_ok=True)
+        (out / "data").mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError) as error:
         raise SetupError(f"{out} is a file: name a folder for the data set") from error
-    return data
 
 
-def _write(
-    sheet: Sheet,
-    records: Callable[[], Iterator[Record]],
-    data: Path,
-    note: dict[str, str] | None,
-) -> Sheet:
+def _write(sheet: Sheet, records: _Records, target: _Target) -> Sheet:
     """Write one kind; with a note also as Parquet, else without what an earlier export left."""
-    table_path = data / f"{sheet.kind}.parquet"
+    table_path = target.data / f"{sheet.kind}.parquet"
+    lines_path = target.data / f"{sheet.kind}.jsonl"
     table_path.unlink(missing_ok=True)
     with ExitStack() as stack:
-        lines = stack.enter_context((data / f"{sheet.kind}.jsonl").open("wb"))
+        lines = None
+        if not target.is_source:
+            lines = stack.enter_context(lines_path.open("wb"))
         table = None
-        if note is not None:
-            table = stack.enter_context(ParquetFile(table_path, sheet.columns, note))
+        if target.note is not None:
+            table = stack.enter_context(ParquetFile(table_path, sheet.columns, target.note))
         for record in records():
             line = record_line(record)
-            lines.write(line)
             sheet.count(record, line)
+            if lines is not None:
+                lines.write(line)
             if table is not None:
                 table.add(to_json(record))
+    if sheet.kind in _ASKED_FOR and not sheet.rows:
+        table_path.unlink(missing_ok=True)
+        lines_path.unlink(missing_ok=True)
     return sheet
-
-
-def _hash_of(run: RunFolder) -> str:
-    digest = hashlib.sha256()
-    for question in run.questions():
-        digest.update(record_line(question))
-    return digest.hexdigest()

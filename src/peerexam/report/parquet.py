@@ -69,6 +69,8 @@ class ParquetFile:
         return {
             "string": text,
             "int32": self._arrow.int32(),
+            "float64": self._arrow.float64(),
+            "bool": self._arrow.bool_(),
             "names": self._arrow.list_(text),
             "groups": self._arrow.list_(self._arrow.list_(text)),
         }[column.type]
