@@ -77,16 +77,20 @@ async def _hold(
     config: ExamConfig, folder: RunFolder, scene: Stage, progress: Progress | None
 ) -> Outcome:
     _note(progress, "setting questions")
+    planned = len(config.agents_in("examiner")) * domain_count(config.questions)
+    planned *= config.questions.per_domain
     try:
         questions = await _questions(config, scene)
+        planned = questions.planned
         _note(progress, "asking for levels and references")
         annotated = await annotate(questions, scene, config)
     except BudgetReachedError as reached:
-        return await _before_any_question(config, folder, scene, reached)
+        return await _before_any_question(config, folder, scene, planned, reached)
     questions = annotated.questions
     write_notes(folder, annotated.votes, annotated.references)
     if not questions.questions:
-        raise PeerexamError("no examiner set a single question:\n" + "\n".join(questions.notes))
+        why = "no question is left" if annotated.references else "no examiner set a single question"
+        raise PeerexamError(f"{why}:\n" + "\n".join(questions.notes))
     _note(progress, "probing judges")
     probed = await probe_for_fitness(config, folder, scene.cast.judges)
     _note(progress, "examining")
@@ -112,11 +116,10 @@ async def _hold(
 
 
 async def _before_any_question(
-    config: ExamConfig, folder: RunFolder, scene: Stage, reached: BudgetReachedError
+    config: ExamConfig, folder: RunFolder, scene: Stage, planned: int, reached: BudgetReachedError
 ) -> Outcome:
     """A run whose budget did not last until the questions were sealed; its calls are kept."""
-    planned = len(config.agents_in("examiner")) * domain_count(config.questions)
-    none = QuestionSet((), planned * config.questions.per_domain)
+    none = QuestionSet((), planned)
     write_notes(folder, (), ())
     write_probes(folder, ())
     # Going over the records with none of our own clears those of a config that has changed.
