@@ -40,6 +40,9 @@ _STOPS: Mapping[str, tuple[str, ...]] = {
     "reference.completion": ("\n",),
     "same_answer.completion": ("\n\n",),
     "reask_same_answer.completion": ("\n\n",),
+    "rewrite.completion": ("\n\n", "[["),
+    "content_kept.completion": ("\n\n",),
+    "reask_content_kept.completion": ("\n\n",),
 }
 
 
