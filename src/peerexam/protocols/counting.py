@@ -6,6 +6,7 @@ expected figure takes half of the answers of every round. Tokens are taken at fo
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -116,11 +117,18 @@ class Counting:
     Args:
         config: The exam.
         own_questions: Texts of the user's own questions, None where the examiners set them.
+        authors: Who set them, where a data set says so; who is no examiner here does not count.
     """
 
-    def __init__(self, config: ExamConfig, own_questions: Sequence[str] | None) -> None:
+    def __init__(
+        self,
+        config: ExamConfig,
+        own_questions: Sequence[str] | None,
+        authors: Sequence[str | None] = (),
+    ) -> None:
         self._config = config
         self._own = own_questions
+        self._authors = authors
         self._examiners = config.agents_in("examiner")
         self._examinees = config.agents_in("examinee")
         self._judges = config.agents_in("judge")
@@ -157,7 +165,7 @@ class Counting:
         method = _IN_WORDS.get(self._config.judging.ranking)
         if by_prompt and method:
             yield f"comparisons: {method} over answers in random order; ties make it fewer"
-        if any(self._follow_ups_by(name).most for name in self._set):
+        if any(self._follow_ups_by(agent.name).most for agent in self._examiners):
             share = self._config.follow_ups.share
             drawn = f", {share:.3g} of them drawn" if share < 1 else ""
             yield f"follow-ups: expected after {CORRECT:.0%} of the answers of every round{drawn}"
@@ -173,7 +181,10 @@ class Counting:
 
     def _questions_by_author(self) -> dict[str | None, int]:
         if self._own is not None:
-            return {None: len(self._own)}
+            known = {agent.name for agent in self._examiners}
+            counts: Counter[str | None] = Counter(one for one in self._authors if one in known)
+            others = len(self._own) - counts.total()
+            return {**({None: others} if others else {}), **counts}
         each = domain_count(self._config.questions) * self._config.questions.per_domain
         return {agent.name: each for agent in self._examiners}
 

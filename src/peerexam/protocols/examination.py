@@ -53,6 +53,7 @@ class Rules:
             before `sample` is.
         full_mark: The overall score that counts as correct.
         chief: Who marks and follows up questions whose author is no examiner here.
+        examiners: Who is one here, playing or not; empty where every author is.
         own: Judge to the examinees whose answers count as its own, beside itself.
         shares: Judge to the part of the questions that it judges, where that is not all.
     """
@@ -68,6 +69,7 @@ class Rules:
     share: float = 1.0
     full_mark: int = 5
     chief: str | None = None
+    examiners: frozenset[str] = frozenset()
     own: Mapping[str, frozenset[str]] = field(default_factory=dict)
     shares: Mapping[str, float] = field(default_factory=dict)
 
@@ -160,7 +162,10 @@ def panel(question: Question, cast: Cast, rules: Rules) -> list[Judge]:
 
 
 def _examiner_of(question: Question, rules: Rules) -> str | None:
-    return question.author if question.author is not None else rules.chief
+    author = question.author
+    if author is None or (rules.examiners and author not in rules.examiners):
+        return rules.chief
+    return author
 
 
 async def _mark_all(

@@ -104,7 +104,8 @@ def plan(config: ExamConfig, own_questions: Sequence[str] | None = None) -> Plan
     held = load_questions(file) if own_questions is None and file is not None else None
     if held is not None:
         own_questions = [question.text for question in held]
-    counting = Counting(config, own_questions)
+    authors = [question.author for question in held or ()]
+    counting = Counting(config, own_questions, authors)
     noting = NoteCounting(config, counting, held)
     prices = quotes(config)
     lines = tuple(

@@ -171,6 +171,7 @@ def rules_of(config: ExamConfig, rubric: Rubric) -> Rules:
         share=config.follow_ups.share,
         full_mark=rubric.full_mark,
         chief=chief,
+        examiners=frozenset(agent.name for agent in config.agents_in("examiner")),
         own=own_answers(config),
         shares={a.name: a.judge.share for a in config.agents_in("judge") if a.judge.share < 1},
     )
