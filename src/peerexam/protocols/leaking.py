@@ -86,7 +86,7 @@ def measure_leakage(
 
     Raises:
         SetupError: Questions or corpora cannot be read, or no question has a word.
-        MissingExtraError: bm25s or rouge-score is not installed.
+        MissingExtraError: bm25s is not installed, or pyarrow for a Parquet corpus.
     """
     if hits < 1:
         raise SetupError(f"a question is compared with 1 hit or more, not {hits}")

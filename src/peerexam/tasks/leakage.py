@@ -56,7 +56,7 @@ def search_corpus(
         shard: Most documents of a shard.
 
     Raises:
-        MissingExtraError: bm25s or rouge-score is not installed.
+        MissingExtraError: bm25s is not installed.
         SetupError: The corpus cannot be read.
     """
     search = Search([words_of(question.text) for question in questions], hits, shard)

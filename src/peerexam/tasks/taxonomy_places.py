@@ -37,14 +37,23 @@ def bounded(places: Iterator[Place], path: Path) -> Iterator[Place]:
         RecordFileError: At the first place too many.
     """
     for number, place in enumerate(places, start=1):
-        if number > MOST_PLACES:
-            raise RecordFileError(
-                f"the taxonomy holds, or unfolds to, more than {MOST_PLACES:,} places; write less",
-                path,
-                place.line,
-            )
+        check_number(number, path, place.line)
         check_depth(len(place.path), path, place.line)
         yield place
+
+
+def check_number(places: int, path: Path, line: int) -> None:
+    """Refuse a taxonomy that is too large.
+
+    Raises:
+        RecordFileError: It is.
+    """
+    if places > MOST_PLACES:
+        raise RecordFileError(
+            f"the taxonomy holds, or unfolds to, more than {MOST_PLACES:,} places; write less",
+            path,
+            line,
+        )
 
 
 def check_depth(levels: int, path: Path, line: int) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from peerexam.errors import RecordFileError
 from peerexam.tasks.domain_names import quoted, same_name
-from peerexam.tasks.taxonomy_places import Place, bounded, check_depth
+from peerexam.tasks.taxonomy_places import Place, bounded, check_depth, check_number
 
 BETWEEN = " > "
 """Between the levels of a path, in plain lists and wherever a path is shown."""
@@ -95,6 +95,7 @@ class _ParentTree:
     def __init__(self, rows: Sequence[_Row], path: Path) -> None:
         self._path = path
         self._rows: dict[str, list[_Row]] = {}
+        self._places: dict[str, list[tuple[str, ...]]] = {}
         self._ids: set[str] = set()
         self._key_of_name: dict[str, str] = {}
         for row in rows:
@@ -110,15 +111,14 @@ class _ParentTree:
         for above in self._above(row, (self._key(row),)):
             yield Place(row.line, (*above, row.get("name")), row.get("id") or None)
 
-    def _above(self, row: _Row, chain: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    def _above(self, row: _Row, chain: tuple[str, ...]) -> list[tuple[str, ...]]:
+        """Where a row's parent stands; `chain` are the rows that led here, from below."""
         parent = row.get("parent")
         if not parent:
-            yield ()
-            return
+            return [()]
         key = self._parent_key(parent, row)
         if key is None:
-            yield (parent,)
-            return
+            return [(parent,)]
         if key in chain:
             raise RecordFileError(
                 f"{quoted(row.get('name'))} is its own ancestor by way of {quoted(parent)}; mend "
@@ -126,10 +126,15 @@ class _ParentTree:
                 self._path,
                 row.line,
             )
-        check_depth(len(chain), self._path, row.line)
-        for above in self._rows[key]:
-            for names in self._above(above, (*chain, key)):
-                yield (*names, above.get("name"))
+        if key not in self._places:
+            check_depth(len(chain), self._path, row.line)
+            self._places[key] = [
+                (*names, above.get("name"))
+                for above in self._rows[key]
+                for names in self._above(above, (*chain, key))
+            ]
+        check_number(len(self._places[key]), self._path, row.line)
+        return self._places[key]
 
     def _parent_key(self, parent: str, row: _Row) -> str | None:
         if parent in self._ids:

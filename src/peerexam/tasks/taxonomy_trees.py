@@ -16,7 +16,7 @@ from typing import TypeAlias
 import yaml
 
 from peerexam.errors import RecordFileError
-from peerexam.tasks.taxonomy_places import MOST_PLACES, Place, bounded, check_depth
+from peerexam.tasks.taxonomy_places import Place, bounded, check_depth, check_number
 
 
 @dataclass(slots=True)
@@ -140,7 +140,7 @@ def _yaml_tree(text: str, path: Path) -> Tree:
 
 
 def _from_yaml(root: yaml.Node, path: Path) -> Tree:
-    """Unfold aliases, each time counting what they bring."""
+    """A YAML document as a tree; aliases are unfolded, and what they bring is counted."""
     result: list[Tree] = []
     stack: list[tuple[yaml.Node, frozenset[int], list[Tree] | Mapping, Scalar | None]] = [
         (root, frozenset(), result, None)
@@ -152,8 +152,7 @@ def _from_yaml(root: yaml.Node, path: Path) -> Tree:
         line = node.start_mark.line + 1
         if id(node) in around:
             raise RecordFileError("an alias that holds itself; write the value out", path, line)
-        if seen > 4 * MOST_PLACES:
-            raise RecordFileError("its aliases unfold to too much; write less", path, line)
+        check_number(seen // 2, path, line)  # a place is one to four values
         tree = _yaml_part(node, line)
         if isinstance(into, Mapping):
             into.pairs.append((key or Scalar(line, ""), tree))
