@@ -288,6 +288,18 @@ async def test_a_question_too_long_for_a_classifier_is_noted_and_no_failure(tmp_
     assert "c gave 6 of 6 questions no level: 6 error" in notes(tmp_path)
 
 
+async def test_a_classifier_that_knows_one_level_only_is_noted(tmp_path: Path) -> None:
+    def simple(text: str, draw: int) -> Reply | None:
+        return "Level: memorization"
+
+    rows = [{"text": f"Which river is number {i}?"} for i in range(10)]
+    path = tmp_path / "own.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    settings = {"domains": (), "file": str(path), "levels": {"classifiers": ["c"]}}
+    await run_exam(spoken(settings), tmp_path / "run", agents=speakers(c=speaker("c", simple)))
+    assert "c gave all 10 questions one level, memorization" in notes(tmp_path / "run")
+
+
 @pytest.mark.parametrize("budget", [2, 5, 11, 17])
 async def test_a_budget_that_ends_it_leaves_a_run_that_goes_on(tmp_path: Path, budget: int) -> None:
     questions = {"levels": {"classifiers": ["c", "b"]}, "references": {"draws": 3}}

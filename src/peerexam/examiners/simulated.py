@@ -154,11 +154,9 @@ class SimPlayer:
         """Answer in the words of draw 0, unless noise is planted."""
         drawn = _chance(self._seed, "reference", self._name, question.id, draw)
         said = draw if draw and drawn < self._spec.reference_noise else 0
-        picks = (
-            _chance(self._seed, "reference word", self._name, question.id, said, k)
-            for k in range(6)
-        )
-        words = " ".join(_WORDS[int(pick * len(_WORDS))] for pick in picks)
+        chance = _chance(self._seed, "reference words", self._name, question.id, said)
+        order = int(chance * len(_WORDS) ** 6)
+        words = " ".join(_WORDS[order // len(_WORDS) ** k % len(_WORDS)] for k in range(6))
         text = f"{self._name} knows, as of {said}, that {words}."
         return Reference(question.id, self._name, draw, text)
 

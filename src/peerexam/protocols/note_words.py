@@ -8,6 +8,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from peerexam.protocols.config import ExamConfig, References
 from peerexam.records import LevelVote, Question, Reference
 
+_TELLING = 10
+"""Questions from which on it is remarkable that all are on one level."""
+
 
 def note_lines(
     asked: Sequence[Question],
@@ -45,14 +48,23 @@ def _on_levels(asked: Sequence[Question], votes: Iterable[LevelVote]) -> Iterato
             "asked for again"
         )
     missing: dict[str, Counter[str]] = {}
+    given: dict[str, Counter[str]] = {}
     for vote in votes:
         if vote.level is None:
             missing.setdefault(vote.classifier, Counter())[vote.state] += 1
+        else:
+            given.setdefault(vote.classifier, Counter())[vote.level] += 1
     for classifier, states in missing.items():
         yield (
             f"{classifier} gave {states.total()} of {len(asked) - brought} questions no level: "
             f"{_counted(states)}"
         )
+    for classifier, levels in given.items():
+        if len(levels) == 1 and levels.total() >= _TELLING:
+            yield (
+                f"{classifier} gave all {levels.total()} questions one level, {next(iter(levels))}: "
+                "it may not tell levels apart"
+            )
 
 
 def _on_references(
