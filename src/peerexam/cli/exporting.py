@@ -113,9 +113,10 @@ def _interval(rating: Rating) -> str:
 
 
 def _fastchat(folder: Path, out: Path, arguments: argparse.Namespace) -> int:
+    from peerexam.protocols.counted import full_mark_of
     from peerexam.report.fastchat import export_fastchat
 
-    written = export_fastchat(folder, out)
+    written = export_fastchat(folder, out, full_mark=full_mark_of(folder))
     if arguments.json:
         say_json(
             {

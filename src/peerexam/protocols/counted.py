@@ -8,8 +8,10 @@ from pathlib import Path
 import numpy as np
 
 from peerexam.calls import Json
+from peerexam.examiners.rubric import Rubric, load_rubric
 from peerexam.protocols.finishing import tally_folder
 from peerexam.protocols.gathering import Gathered, gather
+from peerexam.protocols.loading import load_config
 from peerexam.runfolder import RunFolder
 from peerexam.stats.ballots import positions_by_marks
 from peerexam.stats.orders import combine_orders, on_own_answer, rows_where
@@ -71,6 +73,19 @@ def counted_results(path: Path) -> Counted:
         float(voting["bradley_terry_prior"]),
         tuple(counted),
     )
+
+
+def full_mark_of(path: Path) -> int:
+    """The overall mark that is full in a run's folder: its rubric's, or what an import said.
+
+    Raises:
+        SetupError: The folder holds no run.
+    """
+    folder = RunFolder(path)
+    if not folder.config_path.exists():
+        return int(folder.read_manifest().get("full_mark") or Rubric().full_mark)
+    rubric = load_config(folder.config_path, environ={}).judging.rubric
+    return (load_rubric(rubric) if rubric else Rubric()).full_mark
 
 
 def _orderless(folder: RunFolder, standings: dict[str, Json]) -> list[str]:

@@ -27,8 +27,11 @@ T = TypeVar("T")
 FAILED = "$ERROR$"
 """FastChat's text of an answer that could not be had."""
 
-PAIR_PROMPT, SINGLE_PROMPT = "peerexam-pair", "peerexam-single"
+PAIR_PROMPT = "peerexam-pair"
 """Where FastChat names the judge's prompt."""
+
+SINGLE_PROMPT = "peerexam-single-{full_mark}"
+"""The same for marks; its number is the full mark, which FastChat's layout has no field for."""
 
 _FIRST_GAME: Mapping[Winner | None, str] = {
     "first": "model_1",
@@ -70,12 +73,13 @@ class FastChatWritten:
     own_answers: int
 
 
-def export_fastchat(run: Path, out: Path) -> FastChatWritten:
+def export_fastchat(run: Path, out: Path, *, full_mark: int = 5) -> FastChatWritten:
     """Write a run in FastChat's layout.
 
     Args:
         run: The run's folder.
         out: The folder to write to; files of an earlier export there are replaced.
+        full_mark: Of the run's marks.
 
     Raises:
         SetupError: `out` cannot be a folder, or the folder holds no run.
@@ -94,14 +98,14 @@ def export_fastchat(run: Path, out: Path) -> FastChatWritten:
         _write(path, (_answer(answer, ids) for answer in given))
     verdicts, own = _peers(folder.verdicts(), lambda v: v.is_self_judgement)
     marks, own_marks = _peers(folder.marks(), lambda m: m.judge == m.examinee)
-    pairs, singles = 0, 0
+    pairs, singles, prompt = 0, 0, SINGLE_PROMPT.format(full_mark=full_mark)
     for judge, said in _grouped(verdicts, lambda v: v.judge).items():
         path = out / "model_judgment" / f"{file_name(judge)}_pair.jsonl"
         pairs += _write(path, _games(said, ids))
     first_round = (mark for mark in marks if mark.question_id in asked)
     for judge, given_marks in _grouped(first_round, lambda m: m.judge).items():
         path = out / "model_judgment" / f"{file_name(judge)}_single.jsonl"
-        singles += _write(path, (_single(mark, ids) for mark in given_marks))
+        singles += _write(path, (_single(mark, ids, prompt) for mark in given_marks))
     files = tuple(sorted(str(p.relative_to(out)) for p in out.rglob("*.jsonl")))
     number = sum(map(len, answers.values()))
     return FastChatWritten(out, files, len(asked), number, pairs, singles, later, own + own_marks)
@@ -183,11 +187,11 @@ def _games(verdicts: Iterable[Verdict], ids: Mapping[str, Json]) -> Iterator[dic
         }
 
 
-def _single(mark: Mark, ids: Mapping[str, Json]) -> dict[str, Json]:
+def _single(mark: Mark, ids: Mapping[str, Json], prompt: str) -> dict[str, Json]:
     return {
         "question_id": ids[mark.question_id],
         "model": mark.examinee,
-        "judge": [mark.judge, SINGLE_PROMPT],
+        "judge": [mark.judge, prompt],
         "user_prompt": "",
         "judgment": mark.reply or "",
         "score": -1 if mark.overall is None else mark.overall,

@@ -3,13 +3,15 @@
 A pair row holds two games: in the first model_1 stood first, in the second model_2. Both become
 verdicts; a game that ended in `error` is unparsed. A single row's score (1 to 10) becomes a mark
 with the full mark 10, and -1, FastChat's sign for a reply without a rating, is unparsed. Scores
-such as 8.5 are kept in tenths (85 of 100), and the import says so.
+such as 8.5 are kept in tenths (85 of 100), and the import says so. Marks that peerexam exported
+have their own full mark in the prompt's name (`peerexam-single-5`).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from peerexam.calls import Json
@@ -24,6 +26,7 @@ from peerexam.tasks.mark_scale import MarkScale
 FULL_MARK = 10
 """Of FastChat's rating prompts."""
 
+_OUR_PROMPT = re.compile(r"peerexam-single-(\d{1,4})")
 _FILES = ("model_judgment/*.jsonl", "*_pair.jsonl", "*.jsonl")
 _FIRST_GAME: Mapping[Json, Winner] = {"model_1": "first", "model_2": "second", "tie": "tie"}
 _SECOND_GAME: Mapping[Json, Winner] = {"model_1": "second", "model_2": "first", "tie": "tie"}
@@ -39,7 +42,7 @@ def read_fastchat_judgments(source: Path) -> Imported:
     files = [path for path in files_of(source, *_FILES) if path.name != "question.jsonl"]
     if not files:
         raise SetupError(f"{source} has no model_judgment/*.jsonl: name a FastChat folder")
-    collected, scale = Collected(), MarkScale(FULL_MARK)
+    collected = Collected()
     _add_what_was_judged(source, collected)
     later = 0
     scored: list[tuple[Row, Mark, float | None]] = []
@@ -54,8 +57,33 @@ def read_fastchat_judgments(source: Path) -> Imported:
                 scored += _scores(row)
     if later:
         collected.left_out.append(f"{later} judgments of later turns")
+    scale = MarkScale(_full_mark(scored))
     scale.add(collected, scored)
     return collected.imported(full_mark=scale.full_mark if scored else None)
+
+
+def _full_mark(scored: Sequence[tuple[Row, Mark, float | None]]) -> int:
+    """The source's: its own prompts' unless all marks are ours.
+
+    Raises:
+        RecordFileError: Marks of several scales stand together.
+    """
+    found: dict[int, Row] = {}
+    for row, _, _ in scored:
+        found.setdefault(_full_mark_of(row), row)
+    if len(found) > 1:
+        scales = " and ".join(map(str, sorted(found)))
+        raise list(found.values())[1].wrong(
+            f"marks with the full marks {scales} stand together: import them one by one"
+        )
+    return next(iter(found), FULL_MARK)
+
+
+def _full_mark_of(row: Row) -> int:
+    judge = row.body.get("judge")
+    prompt = judge[1] if isinstance(judge, list) and len(judge) > 1 else None
+    ours = _OUR_PROMPT.fullmatch(prompt) if isinstance(prompt, str) else None
+    return int(ours.group(1)) if ours else FULL_MARK
 
 
 def _add_what_was_judged(source: Path, collected: Collected) -> None:
@@ -95,14 +123,14 @@ def _scores(row: Row) -> list[tuple[Row, Mark, float | None]]:
         sides = (("model_1", "m1_score", "g1_judgment"), ("model_2", "m2_score", "g2_judgment"))
     else:
         sides = (("model", "score", "judgment"),)
-    found = []
+    found, full_mark = [], _full_mark_of(row)
     for who, key, words in sides:
         if key not in row.body:
             raise row.wrong("neither games (g1_winner, g2_winner) nor a score here")
         score = row.body[key]
         if isinstance(score, bool) or not isinstance(score, int | float):
             raise row.wrong(f"{key} must be a number, found {score!r:.60}")
-        given = float(score) if math.isfinite(score) and 0 <= score <= FULL_MARK else None
+        given = float(score) if math.isfinite(score) and 0 <= score <= full_mark else None
         reply = row.body.get(words)
         mark = Mark(
             row.name("question_id"),
