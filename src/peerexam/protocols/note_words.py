@@ -60,10 +60,11 @@ def _on_levels(asked: Sequence[Question], votes: Iterable[LevelVote]) -> Iterato
             f"{_counted(states)}"
         )
     for classifier, levels in given.items():
-        if len(levels) == 1 and levels.total() >= _TELLING:
+        level, count = levels.most_common(1)[0]
+        if count == levels.total() >= _TELLING:
             yield (
-                f"{classifier} gave all {levels.total()} questions one level, {next(iter(levels))}: "
-                "it may not tell levels apart"
+                f"{classifier} gave all {count} questions one level, {level}: it may not tell "
+                "levels apart"
             )
 
 
