@@ -241,3 +241,85 @@ def make_run(tmp_path: Path) -> RunMaker:
         return run.path
 
     return make
+
+
+def cell(percent: float | None, n: int = 48, planned: int = 48) -> dict[str, Any]:
+    if percent is None:
+        return {"percent": None, "low": None, "high": None, "n": 0, "planned": 0}
+    ends = {"low": round(percent - 2, 6), "high": round(percent + 2, 6)}
+    return {"percent": percent, **ends, "n": n, "planned": planned}
+
+
+def gain(level: str, value: float | None) -> dict[str, Any]:
+    if value is None:
+        return {"level": level, "value": None, "low": None, "high": None, "n": 48,
+                "reason": "no full mark without examples"}  # fmt: skip
+    return {"level": level, "value": value, "low": value - 5, "high": value + 5, "n": 48,
+            "reason": None}  # fmt: skip
+
+
+def benchmark(agents: tuple[str, ...], text: str) -> dict[str, Any]:
+    """Figures of BLOOMZ in the paper's Table 3 for the second agent and its variant, the fourth."""
+    best, second, third, warm = agents
+    gains = [gain("all", 23.2), gain("memorization", -7.9), gain("comprehension", None),
+             gain("analysis", 126.3)]  # fmt: skip
+    aspects = [[98.0, 85.0, None, 88.0], [99.0, 90.0, None, 92.0], [97.0, 89.0, None, 91.0]]
+
+    def cells(*percents: float | None) -> list[dict[str, Any]]:
+        return [cell(percent) for percent in percents]
+
+    return {
+        "examinees": [best, second, third, warm], "judges": [best, second], "full_mark": 5.0,
+        "single": {
+            "all": [cell(75.0), cell(20.7, 40), cell(None), cell(25.5)],
+            "levels": [
+                {"level": "memorization", "questions": 6, "cells": cells(80.0, 63.5, None, 58.5)},
+                {"level": "analysis", "questions": 4, "cells": cells(70.0, 3.8, None, 8.6)},
+            ],
+            "groups": [],
+            "domains": [{"domain": text, "questions": 12, "cells": cells(75.0, 20.7, None, 25.5)}],
+            "domains_left_out": 2,
+        },
+        "multi": [{"round": 2, "questions": 9, "cells": cells(62.5, None, None, 17.5)}],
+        "aspects": [
+            {"aspect": name, "low": 1, "high": 3, "cells": cells(*percents)}
+            for name, percents in zip((text, "coherence", "factuality"), aspects, strict=True)
+        ],
+        "few_shot": {
+            "pairs": [{"zero": second, "five": warm, "gains": gains}], "mean": gains,
+        },
+        "questions": {
+            "total": 12, "words": [{"word": "what", "count": 9}, {"word": "other", "count": 3}],
+            "domains": [{"domain": text, "count": 12}],
+            "levels": [
+                {"level": name, "count": count}
+                for name, count in (("memorization", 6), ("comprehension", 0), ("analysis", 4))
+            ],
+        },
+        "follow_ups": {"rounds": 1, "sample": None, "share": 0.1},
+    }  # fmt: skip
+
+
+@pytest.fixture
+def make_benchmark() -> Callable[..., dict[str, Any]]:
+    """Standings with a benchmark."""
+
+    def make(agents: tuple[str, ...] = AGENTS, text: str = "Science") -> dict[str, Any]:
+        return {**standings(agents), "benchmark": benchmark(agents, text)}
+
+    return make
+
+
+@pytest.fixture
+def benchmarked() -> Callable[..., Callable[[dict[str, Any], dict[str, Any]], None]]:
+    """A change for `make_run` that adds a benchmark, with a text for domains and an aspect."""
+
+    def make(
+        agents: tuple[str, ...] = AGENTS, text: str = "Science"
+    ) -> Callable[[dict[str, Any], dict[str, Any]], None]:
+        def change(_: dict[str, Any], body: dict[str, Any]) -> None:
+            body["benchmark"] = benchmark(agents, text)
+
+        return change
+
+    return make

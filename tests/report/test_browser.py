@@ -171,6 +171,53 @@ def test_the_page_is_no_wider_than_a_phone(chromium: Browser, report: Path) -> N
     page.close()
 
 
+Change = Callable[[dict[str, object], dict[str, object]], None]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_benchmark_is_drawn_and_tabled_without_complaint(
+    chromium: Browser,
+    make_run: Callable[..., Path],
+    benchmarked: Callable[..., Change],
+    scheme: Literal["light", "dark"],
+) -> None:
+    page = chromium.new_page(color_scheme=scheme)
+    tab = Tab(page)
+    tab.open(write_report(make_run(change=benchmarked(text=HOSTILE))))
+    section = page.locator("#benchmark")
+    for name in ("Full-mark answers by level", "Scores by aspect", "Full-mark answers by domain"):
+        sync_api.expect(section.get_by_role("region", name=name)).to_be_visible()
+    drawing = section.get_by_role("img", name="Radar of the scores by aspect")
+    sync_api.expect(drawing).to_be_visible()
+    # cedar has no scores; the others have lines, in colours that differ from ground and each other.
+    lines = drawing.locator("polygon.series")
+    sync_api.expect(lines).to_have_count(3)
+    strokes = lines.evaluate_all("(all) => all.map((one) => getComputedStyle(one).stroke)")
+    ground = section.evaluate("(one) => getComputedStyle(one).backgroundColor")
+    assert len({*strokes, ground, "none"}) == 5
+    sync_api.expect(drawing.locator("text.label").first).to_have_text(HOSTILE)
+    sync_api.expect(
+        section.get_by_role("rowheader", name="birch / birch-warm").first
+    ).to_be_visible()
+    sync_api.expect(
+        page.get_by_role("img", name="Correct answers in per cent by round")
+    ).to_be_visible()
+    assert page.evaluate(CONTRAST) == []
+    assert page.evaluate("document.title").startswith("Bread & tides")
+    assert page.locator("img").count() == 0
+    assert tab.complaints == []
+    page.close()
+
+
+def test_the_benchmark_is_no_wider_than_a_phone(
+    chromium: Browser, make_run: Callable[..., Path], benchmarked: Callable[..., Change]
+) -> None:
+    page = chromium.new_page(viewport={"width": 390, "height": 800})
+    page.goto(write_report(make_run(change=benchmarked())).as_uri())
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    page.close()
+
+
 CONTRAST = """() => {
   const channel = (c) => (c /= 255) <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
   const light = ([r, g, b]) => 0.2126 * channel(r) + 0.7152 * channel(g) + 0.0722 * channel(b);

@@ -14,8 +14,9 @@ if TYPE_CHECKING:
 
 
 def report(arguments: argparse.Namespace) -> int:
-    """Print a run's standings and write its report."""
+    """Print a run's standings, and write its report and tables."""
     from peerexam.protocols.finishing import tally_folder
+    from peerexam.report.benchmark_tables import table_3_text, write_tables
     from peerexam.report.html import write_report
     from peerexam.report.tables import standings_text
     from peerexam.runfolder import RunFolder
@@ -25,12 +26,16 @@ def report(arguments: argparse.Namespace) -> int:
         folder.write_standings(tally_folder(folder.path))
     standings = folder.read_standings()
     written = write_report(folder.path)
+    tables = write_tables(folder.path)
     if arguments.json:
-        say_json({"folder": str(folder.path), "report": str(written), "standings": standings})
+        body = {"report": str(written), "tables": [str(path) for path in tables]}
+        say_json({"folder": str(folder.path), **body, "standings": standings})
     else:
-        say(standings_text(standings))
-        say("")
+        for text in filter(None, (standings_text(standings), table_3_text(standings))):
+            say(text)
+            say("")
         say(f"report: {written}")
+        say(f"tables: {', '.join(str(path) for path in tables)}")
     return 0
 
 
@@ -108,5 +113,10 @@ def _existing(text: str) -> Path:
         raise SetupError(
             f"{folder} holds an exam that has not come to its end; `peerexam run` with the same "
             "config and folder goes on with it"
+        )
+    if held.manifest_path.exists() and held.read_manifest().get("kind") == "dataset":
+        raise SetupError(
+            f"{folder} holds a data set, not a run: examine it with `peerexam run EXAM.yaml --set "
+            f"questions.file={folder}`"
         )
     return folder

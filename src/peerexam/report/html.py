@@ -9,10 +9,19 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from peerexam.calls import Json
-from peerexam.report import basis_view, conclusion, judges_view, standings_view
+from peerexam.report import (
+    basis_view,
+    benchmark_view,
+    conclusion,
+    judges_view,
+    profile_view,
+    standings_view,
+)
 from peerexam.report.axis import WIDTH
 from peerexam.report.browse import QUESTION_LIMIT, Browsable, browsable
+from peerexam.report.depth_curve import LEAST_AT_RISK, depth_curve
 from peerexam.report.page import content_policy, embedded_json, encoded, resource
+from peerexam.report.radar import radar
 from peerexam.runfolder import RunFolder
 
 
@@ -68,6 +77,7 @@ def render(
         **_run_facts(manifest, standings, questions),
         **_standings_facts(standings),
         **_judges_facts(standings),
+        **_benchmark_facts(standings),
     )
 
 
@@ -116,6 +126,8 @@ def _standings_facts(standings: Mapping[str, Json]) -> dict[str, Any]:
         "rounds": rounds,
         "depth": depth,
         "depth_axis": basis_view.DEPTH_AXIS,
+        "curve": depth_curve(standings, [agent for agent, _ in depth]),
+        "least_at_risk": LEAST_AT_RISK,
     }
 
 
@@ -129,4 +141,17 @@ def _judges_facts(standings: Mapping[str, Json]) -> dict[str, Any]:
         "home": judges_view.home_rows(standings),
         "home_axis": judges_view.home_axis(standings),
         "agreement": judges_view.agreement_rows(standings),
+    }
+
+
+def _benchmark_facts(standings: Mapping[str, Json]) -> dict[str, Any]:
+    return {
+        "table_3": benchmark_view.table_3(standings),
+        "gains": benchmark_view.gain_table(standings),
+        "aspects": benchmark_view.aspect_table(standings),
+        "radar": radar(*benchmark_view.aspect_series(standings)),
+        "domains": benchmark_view.domain_table(standings),
+        "domains_hidden": benchmark_view.domains_hidden(standings),
+        "profile": profile_view.profile_bars(standings),
+        "selection": benchmark_view.selection(standings),
     }

@@ -54,12 +54,17 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """A table of cells with a name for each row and column."""
+    """A table of cells with a name for each row and column.
+
+    Attributes:
+        averages: A row's mean over the cells that have a value (examiner paper, Figure 4).
+    """
 
     title: str
     rows: tuple[str, ...]
     columns: tuple[str, ...]
     cells: tuple[tuple[Cell, ...], ...]
+    averages: tuple[str, ...] = ()
 
     @property
     def is_empty(self) -> bool:
@@ -153,7 +158,8 @@ def _best_first(standings: Standings, agents: Sequence[str]) -> list[int]:
 def _reordered(matrix: Matrix, order: Sequence[int]) -> Matrix:
     names = tuple(matrix.rows[item] for item in order)
     cells = tuple(tuple(matrix.cells[row][column] for column in order) for row in order)
-    return Matrix(matrix.title, names, names, cells)
+    averages = tuple(matrix.averages[item] for item in order)
+    return Matrix(matrix.title, names, names, cells, averages)
 
 
 def full_mark_rows(standings: Standings) -> tuple[list[str], list[FullMarkRow]]:
@@ -192,7 +198,13 @@ def _matrix(
         )
         for row in range(len(rows))
     )
-    return Matrix(title, tuple(rows), tuple(columns), cells)
+    averages = tuple(_average(values[row] if values else (), scale) for row in range(len(rows)))
+    return Matrix(title, tuple(rows), tuple(columns), cells, averages)
+
+
+def _average(values: Sequence[float | None], scale: float) -> str:
+    known = [value for value in values if value is not None]
+    return decimal(scale * sum(known) / len(known) if known else None, 1)
 
 
 def _at(table: Json, row: int, column: int) -> Json:

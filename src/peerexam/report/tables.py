@@ -60,12 +60,12 @@ def standings_text(standings: Standings) -> str:
         for row in standing_rows(standings)
     ]
     if rows:
-        parts.append(_grid(_HEADS, rows, right={2, 3, 5, 6, 7}))
+        parts.append(grid(_HEADS, rows, right={2, 3, 5, 6, 7}))
     judges = _judge_lines(standings)
     if judges:
         heads, lines = _only_if_probed(judges, standings)
         numbers = {at for at, head in enumerate(heads) if head in _JUDGE_NUMBERS}
-        parts.append(_grid(heads, lines, right=numbers))
+        parts.append(grid(heads, lines, right=numbers))
     parts += [_paragraph(text) for text in cautions(standings)]
     return "\n\n".join(parts)
 
@@ -194,7 +194,14 @@ def _named(agent: str, variant_of: str | None) -> str:
     return printable(f"{agent} (variant of {variant_of})" if variant_of else agent)
 
 
-def _grid(heads: Sequence[str], rows: Sequence[Sequence[str]], right: set[int]) -> str:
+def grid(heads: Sequence[str], rows: Sequence[Sequence[str]], right: set[int]) -> str:
+    """A table for a terminal.
+
+    Args:
+        heads: Of the columns.
+        rows: Printable cells, as many a row as there are heads.
+        right: Columns that stand to the right.
+    """
     widths = [max(width_of(row[column]) for row in (heads, *rows)) for column in range(len(heads))]
 
     def line(cells: Sequence[str]) -> str:

@@ -163,7 +163,7 @@ def _mean(row: Floats) -> float:
 
 def _estimate(value: float, low: float, high: float, n: int) -> Estimate:
     if np.isnan(value):
-        return _none("no full mark without examples, so there is nothing to gain on", n)
+        return _none("no full mark without examples", n)
     if np.isnan(low):
         return Estimate(float(value), n=n, method=_METHOD)
     return Estimate(float(value), float(low), float(high), n=n, method=_METHOD)
