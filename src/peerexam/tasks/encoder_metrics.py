@@ -92,8 +92,10 @@ def _bert_scorer(encoder_name: str) -> tuple[Any, int]:
             "BERTScore needs bert-score: pip install 'peerexam[embed]'"
         ) from error
     layers = int(AutoConfig.from_pretrained(place).num_hidden_layers)
-    scorer = BERTScorer(model_type=place, num_layers=layers, device="cpu", use_fast_tokenizer=True)
-    return scorer, layers
+    with _without_bars():
+        return BERTScorer(
+            model_type=place, num_layers=layers, device="cpu", use_fast_tokenizer=True
+        ), layers
 
 
 def _place(encoder_name: str) -> str:
@@ -103,6 +105,21 @@ def _place(encoder_name: str) -> str:
     for folder in (spec.submodule_search_locations or ()) if spec is not None else ():
         return str(Path(folder) / "model")
     return encoder_name
+
+
+@contextmanager
+def _without_bars() -> Iterator[None]:
+    """Progress is the command's to show."""
+    from transformers.utils import logging
+
+    messages: Any = logging
+    bars = messages.is_progress_bar_enabled()
+    messages.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if bars:
+            messages.enable_progress_bar()
 
 
 @contextmanager
