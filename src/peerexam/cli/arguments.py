@@ -179,9 +179,11 @@ def _probe_command(agents: argparse.ArgumentParser) -> None:
 
 
 def _study_commands(commands: Commands) -> None:
+    from peerexam.cli.self_arguments import add_self_commands
     from peerexam.cli.study_arguments import add_study_commands
 
     add_study_commands(commands, _command, _config_flags, _running_flags)
+    add_self_commands(commands, _command, _running_flags)
 
 
 def _machine_commands(commands: Commands) -> None:
