@@ -164,6 +164,14 @@ def test_a_share_thins_the_follow_ups_of_every_round() -> None:
     assert any("0.5 of them drawn" in text for text in planned.assumptions)
 
 
+def test_follow_ups_on_questions_of_a_file_are_told_too(tmp_path: Path) -> None:
+    file = tmp_path / "q.txt"
+    file.write_text("What is a river?\nWhat is a lake?\n")
+    agents = [priced(name) for name in "abc"]
+    planned = plan(exam(agents, questions={"file": str(file)}, follow_ups={"rounds": 1}))
+    assert any(text.startswith("follow-ups: expected") for text in planned.assumptions)
+
+
 def test_five_examples_are_counted_in_what_an_examinee_reads() -> None:
     agents = [priced("a"), priced("b", shots=5), priced("c", shots=0)]
     lines = plan(exam(agents)).lines
