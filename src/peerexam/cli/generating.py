@@ -50,7 +50,7 @@ def generate(arguments: argparse.Namespace) -> int:
     if arguments.json:
         say_json(_summary(made, url))
     else:
-        _say(made, url)
+        _say(made, url, arguments.exam)
     return COMPLETE if made.status == "complete" else PARTIAL
 
 
@@ -115,7 +115,7 @@ def _summary(made: Generated, url: str | None) -> dict[str, Json]:
     }
 
 
-def _say(made: Generated, url: str | None) -> None:
+def _say(made: Generated, url: str | None, exam: str) -> None:
     questions = made.questions
     say(
         f"{made.folder}: {len(questions.questions)} of {questions.planned} questions, sealed as "
@@ -130,4 +130,4 @@ def _say(made: Generated, url: str | None) -> None:
         say(f"pushed to {url}")
     if made.status == "partial":
         note(f"partial: {plain(made.reason or 'no reason given')}")
-    note(f"examine it: peerexam run EXAM.yaml --set questions.file={made.folder}")
+    note(f"examine it: peerexam run {exam} --set questions.file={made.folder}")

@@ -1,0 +1,125 @@
+"""`peerexam generate`, through `main` as a user's arguments reach it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from peerexam.cli import main
+from peerexam.runfolder import RunFolder
+
+EXAM = """\
+name: "three / sets"
+agents:
+  - {name: strong, model: "sim/strong?ability=2"}
+  - {name: weak, model: "sim/weak?ability=-2"}
+questions: {domains: [geography, music], per_domain: 3, levels: {classifiers: [strong, weak]}}
+voting: {rounds: 50}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working directory with an EXAM.yaml."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "EXAM.yaml").write_text(EXAM, encoding="utf-8")
+    return tmp_path
+
+
+def said(capsys: pytest.CaptureFixture[str], *arguments: str, status: int = 0) -> Any:
+    """The JSON that a command prints."""
+    assert main([*arguments, "--json"]) == status
+    return json.loads(capsys.readouterr().out)
+
+
+def test_a_data_set_is_set_and_examined_by_one_file(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["generate", "EXAM.yaml", "--no-parquet"]) == 0
+    shown = capsys.readouterr()
+    out = folder / "datasets" / "three _ sets"
+    assert "12 of 12 questions, sealed as " in shown.out
+    assert "sets questions" in shown.err  # the plan comes first, and beside the result
+    files = {str(p.relative_to(out)) for p in out.rglob("*.*") if p.is_file()}
+    assert files >= {"README.md", "manifest.json", "canary.txt", "exam.yaml", "ledger.sqlite",
+                     "data/questions.jsonl", "data/levels.jsonl"}  # fmt: skip
+    assert "strong and weak agree on" in (out / "README.md").read_text("utf-8")
+    body = said(capsys, "run", "EXAM.yaml", "--quiet", "--set", f"questions.file={out}")
+    assert body["status"] == "complete"
+    run = RunFolder(Path(body["folder"]))
+    assert run.read_manifest()["questions_hash"] == RunFolder(out).read_manifest()["questions_hash"]
+
+
+def test_the_plan_is_shown_and_nothing_is_set(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    body = said(capsys, "generate", "EXAM.yaml", "--plan")
+    assert {line["task"] for line in body["lines"]} == {"questions", "levels"}
+    assert body["calls"]["least"] == 2 * 2 + 2 * 12
+    assert main(["generate", "EXAM.yaml", "--plan"]) == 0
+    assert "12 questions" in capsys.readouterr().out
+    assert sorted(path.name for path in folder.iterdir()) == ["EXAM.yaml"]
+
+
+def test_the_result_can_be_had_as_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ("generate", "EXAM.yaml", "--no-parquet", "--quiet", "--out", "mine")
+    body = said(capsys, *arguments)
+    assert (body["folder"], body["status"], body["questions"]) == ("mine", "complete", 12)
+    assert body["questions_hash"] == RunFolder(folder / "mine").read_manifest()["questions_hash"]
+    assert (body["shortfalls"], body["pushed_to"]) == ([], None)
+
+
+def test_one_examiner_alone_is_enough(folder: Path) -> None:
+    (folder / "ONE.yaml").write_text(
+        "agents:\n  - {name: a, model: sim/a, roles: [examiner]}\n"
+        "questions: {domains: [geography], per_domain: 2}\n"
+    )
+    assert main(["validate", "ONE.yaml"]) == 2
+    assert main(["generate", "ONE.yaml", "--no-parquet", "--quiet"]) == 0
+
+
+def test_parquet_is_written_unless_it_is_not_wanted(folder: Path) -> None:
+    pytest.importorskip("pyarrow")
+    assert main(["generate", "EXAM.yaml", "--quiet", "--out", "mine"]) == 0
+    assert (folder / "mine" / "data" / "questions.parquet").exists()
+    assert main(["generate", "EXAM.yaml", "--quiet", "--out", "mine", "--no-parquet"]) == 0
+    assert not (folder / "mine" / "data" / "questions.parquet").exists()
+
+
+def test_what_cannot_be_pushed_is_refused_before_anything_is_set(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("huggingface_hub")
+    for name in ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "HF_OIDC_RESOURCE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("huggingface_hub.constants.HF_TOKEN_PATH", str(folder / "none"))
+    for more, complaint in (
+        (["--push", "me/set"], "no token for the hub"),
+        (["--push", "set"], "write OWNER/NAME"),
+        (["--public"], "add --push OWNER/NAME"),
+    ):
+        assert main(["generate", "EXAM.yaml", "--no-parquet", *more]) == 2
+        assert complaint in capsys.readouterr().err
+    assert not (folder / "datasets").exists()
+
+
+def test_a_data_set_is_no_run_to_report_on(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["generate", "EXAM.yaml", "--no-parquet", "--quiet", "--out", "mine"]) == 0
+    for command in ("report", "export"):
+        assert main([command, "mine"]) == 2
+        assert "questions.file=mine" in capsys.readouterr().err
+
+
+def test_changed_questions_are_not_examined(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["generate", "EXAM.yaml", "--no-parquet", "--quiet", "--out", "mine"]) == 0
+    path = folder / "mine" / "data" / "questions.jsonl"
+    path.write_text(path.read_text("utf-8").replace("geography", "history"), "utf-8")
+    assert main(["run", "EXAM.yaml", "--set", "questions.file=mine"]) == 2
+    assert "questions that were sealed" in capsys.readouterr().err
