@@ -8,6 +8,7 @@ from scipy import stats
 
 from peerexam.stats.cluster_ratio import (
     bootstrap_ratios,
+    draws,
     share_interval,
     sign_flip_p,
     student_quantile,
@@ -62,3 +63,12 @@ def test_the_sign_flip_p_is_that_of_all_patterns() -> None:
 def test_no_difference_at_all_has_p_one() -> None:
     found = sign_flip_p(np.zeros((6, 2)), rounds=100, rng=np.random.default_rng(0))
     assert found.tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("cells", [1, 70, 10_000])
+def test_the_draws_are_the_same_however_many_are_held_at_a_time(cells: int) -> None:
+    parts = list(draws(60, 7, np.random.default_rng(1), cells))
+    assert len(parts) == max(1, 60 // max(1, cells // 7))
+    whole = np.concatenate(list(draws(60, 7, np.random.default_rng(1))))
+    assert np.array_equal(np.concatenate(parts), whole)
+    assert (whole.sum(axis=1) == 7).all()

@@ -122,3 +122,18 @@ def test_settings_are_checked() -> None:
     c, authors = sampled({}, 4, 0)
     with pytest.raises(StatisticsError, match="rounds"):
         home_advantage(c, authors, rng=rng(), rounds=0)
+
+
+@pytest.mark.parametrize("at_a_time", [1, 7, 1000])
+def test_how_much_is_held_at_a_time_changes_nothing(
+    at_a_time: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    c, authors = sampled({"a": 0.2}, 40, seed=3)
+    whole = home_advantage(c, authors, rng=rng(), rounds=300)
+
+    def in_blocks(rows: int, cells: int) -> list[slice]:
+        return [slice(k, min(k + at_a_time, rows)) for k in range(0, rows, at_a_time)]
+
+    monkeypatch.setattr("peerexam.stats.home_advantage.row_blocks", in_blocks)
+    monkeypatch.setattr("peerexam.stats.home_advantage._CELLS", 40 * at_a_time)
+    assert home_advantage(c, authors, rng=rng(), rounds=300) == whole

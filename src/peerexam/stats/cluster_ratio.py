@@ -93,14 +93,19 @@ def _wilson(share: float, trials: float, z: float) -> tuple[float, float]:
     return max(0.0, centre - half), min(1.0, centre + half)
 
 
-def draws(rounds: int, clusters: int, rng: np.random.Generator) -> Iterator[Floats]:
-    """Bootstrap weights: how often each cluster is drawn (shape: part of the rounds × clusters)."""
-    for size in _parts(rounds, clusters):
+def draws(
+    rounds: int, clusters: int, rng: np.random.Generator, cells: int = _CELLS
+) -> Iterator[Floats]:
+    """Bootstrap weights: how often each cluster is drawn (shape: part of the rounds × clusters).
+
+    The same draws whatever `cells` is, which says how many weights are held at a time.
+    """
+    for size in _parts(rounds, clusters, cells):
         yield cluster_weights(clusters, size, rng)
 
 
-def _parts(rounds: int, clusters: int) -> Iterator[int]:
-    part = max(1, _CELLS // max(clusters, 1))
+def _parts(rounds: int, clusters: int, cells: int = _CELLS) -> Iterator[int]:
+    part = max(1, cells // max(clusters, 1))
     for start in range(0, rounds, part):
         yield min(part, rounds - start)
 

@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from peerexam.stats.cluster_ratio import check_settings, draws, expanded_quantiles, sum_by_cluster
 from peerexam.stats.estimate import Estimate
 from peerexam.stats.holm import with_holm
-from peerexam.stats.orders import Disagreement, Mask
+from peerexam.stats.orders import Disagreement, Mask, rows_where
 from peerexam.stats.peer_points import pair_points
 from peerexam.stats.tables import Comparisons, Floats
+from peerexam.stats.wins import row_blocks
 
 _METHOD = (
     "third-party win rate on own minus on others' questions; bootstrap over questions (expanded "
     "percentile, own and others' apart), permuted authorship, Holm over agents; n counts questions"
 )
+
+_CELLS = 500_000
+"""Random numbers held in memory at a time. Points are quarters, so that how many moves nothing."""
+
+_HELD = 16
+"""Arrays of pairs that folding orders holds at a time, about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +85,7 @@ def home_advantage(
         StatisticsError: Bad settings.
     """
     check_settings(rounds, confidence)
-    points, count = pair_points(c, rule, orderless).third_party_sums()
+    points, count = _third_party_sums(c, rule, orderless)
     compared = count.sum(axis=2) > 0
     judged = np.bincount(c.question, minlength=len(c.questions)) > 0
     writer = [authors.get(name) for name in c.questions]
@@ -92,6 +99,21 @@ def home_advantage(
         left_out = int(judged.sum()) - n
         estimates.append(_difference(home, away, n, left_out, rounds, rng, confidence))
     return with_holm(estimates)
+
+
+def _third_party_sums(
+    c: Comparisons, rule: Disagreement, orderless: Collection[str]
+) -> tuple[Floats, Floats]:
+    """As `PairPoints.third_party_sums`, some questions at a time: what is in between is large."""
+    size = len(c.agents)
+    points = np.zeros((len(c.questions), size, size))
+    count = points.copy()
+    for block in row_blocks(len(c.questions), _HELD * size * size):
+        keep = (block.start <= c.question) & (c.question < block.stop)
+        part = rows_where(c, keep)
+        part = replace(part, questions=c.questions[block], question=part.question - block.start)
+        points[block], count[block] = pair_points(part, rule, orderless).third_party_sums()
+    return points, count
 
 
 def _side(c: Comparisons, points: Floats, count: Floats, chosen: Mask) -> _Side:
@@ -129,7 +151,7 @@ def _resampled(side: _Side, rounds: int, rng: np.random.Generator) -> Floats:
     return np.concatenate(
         [
             _rates(weights @ side.points, weights @ side.count)
-            for weights in draws(rounds, len(side.count), rng)
+            for weights in draws(rounds, len(side.count), rng, _CELLS)
         ]
     )
 
@@ -141,11 +163,11 @@ def _permutation_p(
     points = np.concatenate([home.points, away.points])
     count = np.concatenate([home.count, away.count])
     beyond = 0
-    order = np.arange(len(points))
-    chunk = max(1, 2_000_000 // len(points))
+    at_home = np.arange(len(points)) < len(home.count)
+    chunk = max(1, _CELLS // len(points))
     for start in range(0, rounds, chunk):
-        rows = np.tile(order, (min(chunk, rounds - start), 1))
-        chosen = (rng.permuted(rows, axis=1) < len(home.count)).astype(np.float64)
+        rows = np.tile(at_home, (min(chunk, rounds - start), 1))
+        chosen = rng.permuted(rows, axis=1, out=rows).astype(np.float64)
         won, met = chosen @ points, chosen @ count
         own = _rates(won, met)
         other = _rates(points.sum(axis=0) - won, count.sum(axis=0) - met)
