@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Awaitable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -52,6 +52,9 @@ class Desk:
 
     def __init__(self, jobs: Sequence[Job], style: Style, partial: bool) -> None:
         self._jobs = jobs
+        self._on: defaultdict[Domain, list[Job]] = defaultdict(list)
+        for job in jobs:
+            self._on[job.domain].append(job)
         self._style = style
         self._partial = partial
         self.stopped: str | None = None
@@ -88,8 +91,8 @@ class Desk:
         """What the paper repeated, and what others ask in its domain, within bounds."""
         others = (
             question.text
-            for other in self._jobs
-            if other is not job and other.domain == job.domain
+            for other in self._on[job.domain]
+            if other is not job
             for question in other.paper.questions
         )
         return list(_bounded(dict.fromkeys((*job.avoid, *others))))
