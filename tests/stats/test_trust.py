@@ -55,6 +55,15 @@ def test_accuracy_order_by_order_takes_a_missing_verdict_for_wrong() -> None:
     assert found.swapped.value == pytest.approx(3.5 / 7)
     assert found.mean.value == pytest.approx(3.5 / 7)
     assert found.agreement.value == pytest.approx(5 / 7)  # alike where both are missing
+    assert found.exact.value == pytest.approx(6 / 16)  # 2 + 1 of the third, 1 of the sixth, 2
+
+
+def test_a_judge_that_ties_everything_is_not_sure_to_do_so_for_ever() -> None:
+    found = pairwise_accuracy(pairs(*[(1, 0.5, 0.5)] * 8)).accuracy
+    assert found.value == 0.5
+    assert found.low is not None
+    assert found.high is not None
+    assert found.low < 0.3 < 0.7 < found.high
 
 
 def test_nothing_to_judge_is_no_value_and_a_reason() -> None:

@@ -20,7 +20,7 @@ WARNING = (
 _DECIMALS = 6
 _COLUMNS = ("value", "low", "high", "n")
 _TRUST = ("spearman", "kendall", "accuracy", "strict")
-_ORDERS = ("first_order", "swapped", "mean", "agreement")
+_ORDERS = ("first_order", "swapped", "mean", "agreement", "exact")
 _CARD = (
     "human_agreement", "bias", "variance", "spearman", "pearson", "prefer_first", "prefer_longer",
     "people_prefer_longer", "prefer_lists", "people_prefer_lists", "price", "time",
@@ -105,7 +105,14 @@ def _told(rows: Sequence[Sequence[str]], place: int) -> bool:
 
 
 def _orders(rows: Sequence[TrustRow]) -> str:
-    heads = ["both orders", "right, order 1", "right, swapped", "mean", "same in both"]
+    heads = [
+        "both orders",
+        "right, order 1",
+        "right, swapped",
+        "mean",
+        "same in both",
+        "three classes",
+    ]
     return _grid(
         heads,
         [[_name(row), *(_cell(getattr(row.orders, name)) for name in _ORDERS)] for row in rows],

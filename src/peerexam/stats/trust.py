@@ -16,12 +16,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import ceil, floor
 
 import numpy as np
 
 from peerexam.errors import StatisticsError
 from peerexam.stats.cluster_ratio import share_interval
 from peerexam.stats.estimate import Estimate
+from peerexam.stats.proportions import wilson
 from peerexam.stats.tables import Floats, Ints
 
 NO_PAIRS = "no pair that people decided and the judge judged"
@@ -81,12 +83,15 @@ class OrderAccuracy:
         swapped: Share right with the answers swapped.
         mean: Mean of the two.
         agreement: Share of pairs judged alike in both orders; missing in both counts as alike.
+        exact: Share of verdicts, both orders, that are people's majority in three classes (first,
+            second, tie). Pairs on which people tie count here: PRD's agreement.
     """
 
     first_order: Estimate
     swapped: Estimate
     mean: Estimate
     agreement: Estimate
+    exact: Estimate
 
 
 def majority(points: Sequence[float]) -> float | None:
@@ -118,6 +123,8 @@ def pairwise_accuracy(pairs: JudgedPairs, *, confidence: float = 0.95) -> Accura
 
 def order_accuracy(pairs: JudgedPairs, *, confidence: float = 0.95) -> OrderAccuracy:
     """Accuracy and agreement order by order, over the pairs that people decided."""
+    judged = ~np.isnan(pairs.human)
+    same = [(part == pairs.human)[judged] for part in (pairs.forward, pairs.backward)]
     decided = ~np.isnan(pairs.human) & (pairs.human != 0.5)
     human, cluster = pairs.human[decided], pairs.cluster[decided]
     one, two = pairs.forward[decided], pairs.backward[decided]
@@ -128,6 +135,9 @@ def order_accuracy(pairs: JudgedPairs, *, confidence: float = 0.95) -> OrderAccu
         share(right_two, cluster, confidence),
         share((right_one + right_two) / 2, cluster, confidence),
         share(alike.astype(np.float64), cluster, confidence),
+        share(
+            np.concatenate(same).astype(np.float64), np.tile(pairs.cluster[judged], 2), confidence
+        ),
     )
 
 
@@ -152,7 +162,18 @@ def share(
     total = np.bincount(place, weights=points, minlength=len(groups)).astype(np.float64)
     count = np.bincount(place, minlength=len(groups)).astype(np.float64)
     ends = share_interval(total, count, confidence) or (None, None)
+    if ends[0] is not None and ends[0] == ends[1]:
+        ends = _by_questions(float(points.mean()), len(groups), confidence)
     method = "share; Wilson's interval with the cluster-robust variance of questions"
     return Estimate(
         float(points.mean()), ends[0], ends[1], n=len(points), left_out=left_out, method=method
     )
+
+
+def _by_questions(value: float, questions: int, confidence: float) -> tuple[float, float]:
+    """Where all questions have the same share, as all ties, a question counts as one trial."""
+    low, high = (
+        wilson(side(value * questions), questions, confidence) or (0.0, 1.0)
+        for side in (floor, ceil)
+    )
+    return low[0], high[1]
