@@ -159,3 +159,21 @@ def test_a_run_is_not_gone_over(capsys: pytest.CaptureFixture[str], tmp_path: Pa
     (tmp_path / "run" / "manifest.json").write_text("{}", encoding="utf-8")
     assert main(["trust", "annotations", "people.csv", "--out", "run"]) == 2
     assert "choose another --out" in capsys.readouterr().err
+
+
+def test_people_alone_are_told_of_and_judges_asked_for(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "experts_pairwise_human_preferences.jsonl").write_text(
+        '{"question": "Why?", "answer_a": "a", "answer_b": "b", "overall_preference": -1}\n',
+        encoding="utf-8",
+    )
+    assert main(["trust", "prd-lfqa", "."]) == 0
+    assert "name some with --judges" in capsys.readouterr().out
+    body = told(capsys, "prd-lfqa", ".", "--judges", "fixed/first")
+    assert rows(body)["first"]["card"]["prefer_first"]["value"] == 1.0
+
+
+def test_a_stall_is_a_number_above_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["trust", "annotations", "people.csv", "--stall", "0"]) == 2
+    assert "--stall" in capsys.readouterr().err

@@ -64,7 +64,11 @@ def _generate(
 
 def _trust(commands: Commands, command: AddCommand, running_flags: AddFlags) -> None:
     trust = command(commands, "trust", "hold judges and metrics against human judgements")
-    trust.add_argument("kind", metavar="KIND", help="the layout: annotations, llmbar, prd, …")
+    trust.add_argument(
+        "kind",
+        metavar="KIND",
+        help="the layout: annotations, llmbar, faireval, mt-bench, prd or prd-lfqa",
+    )
     trust.add_argument("path", metavar="PATH", help="the human judgements")
     trust.add_argument(
         "--judges",

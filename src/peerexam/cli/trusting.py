@@ -49,6 +49,8 @@ READERS: Mapping[str, Callable[[Path], HumanLabels]] = {
 
 def trust(arguments: argparse.Namespace) -> int:
     """Hold judges and metrics against human judgements."""
+    if arguments.stall is not None and not arguments.stall > 0:
+        raise SetupError("--stall is a number of seconds above 0")
     metrics = _metrics(arguments.metrics)
     labels = _labels(arguments.kind, Path(arguments.path))
     if labels.references:

@@ -17,6 +17,9 @@ WARNING = (
 )
 """Stands beneath every table."""
 
+NOTHING_TO_HOLD = "No metric and no judge is held against them: name some with --judges."
+"""Stands in place of a table without rows."""
+
 _DECIMALS = 6
 _COLUMNS = ("value", "low", "high", "n")
 _TRUST = ("spearman", "kendall", "accuracy", "strict")
@@ -38,7 +41,7 @@ def trust_text(report: TrustReport) -> str:
     Returns:
         Lines of plain text, control characters made visible, without a newline at the end.
     """
-    parts = [_basis(report), _table_2(report)]
+    parts = [_basis(report), _table_2(report) if report.rows else NOTHING_TO_HOLD]
     judges = [row for row in report.rows if row.orders is not None]
     if judges:
         parts.append(_orders(judges))
