@@ -5,9 +5,9 @@ through the word symbol by symbol and keep a stack, so every right step is known
 standard steps. A trace's first step that does not say what the standard says is its mistake.
 
 What is forgiven, as the data set's labels forgive it: symbols with or without quotes, `and` for a
-comma, `"[" twice`, and, once the end of the word is reached, a step that is left out, split, or joined to
-the one before it. What is not, since the labels do not: symbols that run together (`{{` for
-`{ {`), and a list of symbols that ends in a comma.
+comma, `"[" twice`, and, once the end of the word is reached, a step that is left out, split, or
+joined to the one before it. What is not, since the labels do not: symbols that run together (`{{`
+for `{ {`), and a list of symbols that ends in a comma.
 """
 
 from __future__ import annotations

@@ -1,0 +1,123 @@
+"""`peerexam mistakes`: statistics of annotated traces, Dyck by rule, and agents that look."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+from collections.abc import Sequence
+from pathlib import Path
+
+from peerexam.calls import Json
+from peerexam.cli import COMPLETE
+from peerexam.cli.output import plain, say, say_json
+from peerexam.errors import SetupError
+from peerexam.protocols.mistake_statistics import DyckCheck, TaskCounts, check_dyck, task_counts
+from peerexam.tasks.mistakes import load_traces
+
+_ELSEWHERE = {
+    "find": "peerexam.cli.mistake_finding:find",
+    "backtrack": "peerexam.cli.backtracking:backtrack",
+    "train": "peerexam.cli.backtracking:train",
+}
+
+
+def mistakes(arguments: argparse.Namespace) -> int:
+    """Perform one of the actions."""
+    if arguments.action == "stats":
+        return _stats(arguments)
+    if arguments.action == "dyck":
+        return _dyck(arguments)
+    module, _, name = _ELSEWHERE[arguments.action].partition(":")
+    status: int = getattr(importlib.import_module(module), name)(arguments)
+    return status
+
+
+def tasks_from(text: str) -> tuple[str, ...] | None:
+    """The tasks of `--tasks`; None for all.
+
+    Raises:
+        SetupError: The list is empty.
+    """
+    names = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+    if not names:
+        raise SetupError("--tasks names no task: write some, with commas between, or all")
+    return None if names == ("all",) else names
+
+
+def _stats(arguments: argparse.Namespace) -> int:
+    counts = task_counts(load_traces(Path(arguments.path)))
+    if arguments.json:
+        say_json(
+            {
+                "tasks": [one.row for one in counts],
+                "cross": [one.cross for one in counts],
+                "floors": [{"task": one.task, **one.floors.to_json()} for one in counts],
+            }
+        )
+        return COMPLETE
+    say(stats_text(counts))
+    return COMPLETE
+
+
+def stats_text(counts: Sequence[TaskCounts]) -> str:
+    """Three tables: counts, answers against traces, baselines in per cent."""
+    floors = [
+        {
+            "task": one.task,
+            **{key: f"{100 * value:.2f}" for key, value in one.floors.to_json().items()},
+        }
+        for one in counts
+    ]
+    rows = [{**one.row, "mean_steps": f"{one.mean_steps:.3f}"} for one in counts]
+    parts = [
+        _table(rows),
+        _table([one.cross for one in counts]),
+        "Baselines, in per cent (accuracy of locations, weighted F1 of answers)\n\n"
+        + _table(floors),
+    ]
+    return "\n\n".join(parts)
+
+
+def _dyck(arguments: argparse.Namespace) -> int:
+    found = check_dyck(load_traces(Path(arguments.path)))
+    if arguments.json:
+        say_json(found.to_json())
+    else:
+        say(dyck_text(found))
+    return COMPLETE
+
+
+def dyck_text(found: DyckCheck) -> str:
+    """The agreement in a line, then every trace on which rule and label part."""
+    one = found.agreement
+    ends = f" ({_per_cent(one.low)} to {_per_cent(one.high)})"
+    agreeing = one.n - len(found.differences)
+    head = f"rule and label agree on {agreeing} of {one.n} traces: {_per_cent(one.value)}{ends}"
+    if not found.differences:
+        return head
+    rows = [
+        {
+            "trace": each.id,
+            "label (from 0)": "none" if each.label is None else each.label,
+            "rule (from 0)": "none" if each.rule is None else each.rule,
+            "the rule expects": each.expected or "",
+        }
+        for each in found.differences
+    ]
+    return f"{head}\n\n{_table(rows)}"
+
+
+def _per_cent(value: float | None) -> str:
+    return "none" if value is None else f"{100 * value:.2f} %"
+
+
+def _table(rows: Sequence[dict[str, Json]]) -> str:
+    lines = [list(rows[0]), *([plain(str(cell)) for cell in row.values()] for row in rows)]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
+    return "\n".join(
+        "  ".join(
+            cell.ljust(width) if column == 0 else cell.rjust(width)
+            for column, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in lines
+    )
