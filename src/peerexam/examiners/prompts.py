@@ -43,6 +43,8 @@ _STOPS: Mapping[str, tuple[str, ...]] = {
     "rewrite.completion": ("\n\n", "[["),
     "content_kept.completion": ("\n\n",),
     "reask_content_kept.completion": ("\n\n",),
+    "locate_mistake.completion": ("\n\n",),
+    "check_thought.completion": ("\n\n",),
 }
 
 
