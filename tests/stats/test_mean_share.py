@@ -35,6 +35,20 @@ def test_columns_that_agree_are_no_more_sure_than_one_of_them() -> None:
     assert (three.low, three.high) == pytest.approx((one.low, one.high))
 
 
+def test_shares_of_all_and_of_none_do_not_make_a_mean_that_is_sure() -> None:
+    won = np.array([[1.0, 0.0]] * 6)
+    found = mean_share(won, np.ones((6, 2)))
+    assert found.value == 0.5
+    assert found.low is not None
+    assert found.high is not None
+    assert found.low < 0.4
+    assert found.high > 0.6
+    # All of all columns: the interval of one column of as many clusters.
+    every = mean_share(np.ones((6, 2)), np.ones((6, 2)))
+    one = share_interval(np.ones(6), np.ones(6), 0.95)
+    assert (every.low, every.high) == pytest.approx(one)
+
+
 def test_a_column_without_trials_is_left_out_and_none_at_all_is_said() -> None:
     found = mean_share(np.array([[1.0, 0.0], [0.0, 0.0]]), np.array([[1.0, 0.0], [1.0, 0.0]]))
     assert (found.value, found.left_out) == (0.5, 1)

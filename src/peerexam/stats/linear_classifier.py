@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -77,6 +80,20 @@ def _relative(x: Floats, groups: Ints, training: np.ndarray) -> Floats:
     for group in np.unique(groups[training]):
         centre[group] = x[training & (groups == group)].mean(axis=0)
     return np.asarray(x - centre[groups], dtype=np.float64)
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Linear algebra keeps to one thread in the block.
+
+    On matrices so small a second thread only waits, and on a busy machine for very long.
+
+    Raises:
+        MissingExtraError: scikit-learn is not installed.
+    """
+    _logistic_regression()
+    with importlib.import_module("threadpoolctl").threadpool_limits(1):
+        yield
 
 
 def _logistic_regression() -> Any:

@@ -7,10 +7,12 @@ which the interval respects.
 
 from __future__ import annotations
 
+from statistics import NormalDist
+
 import numpy as np
 
 from peerexam.errors import StatisticsError
-from peerexam.stats.cluster_ratio import check_settings, share_interval
+from peerexam.stats.cluster_ratio import check_settings, share_interval, student_quantile
 from peerexam.stats.estimate import Estimate
 from peerexam.stats.tables import Floats
 
@@ -24,7 +26,8 @@ def mean_share(
 
     The interval is Wilson's for as many independent trials as the linearised variance over
     clusters is worth: with p_j the share and N_j the trials of column j, cluster c moves the mean
-    by Σ_j (successes_cj − p_j trials_cj) ÷ (J N_j).
+    by Σ_j (successes_cj − p_j trials_cj) ÷ (J N_j). A column where all or none succeeded shows no
+    variance, and is given that of Wilson's centre, as if such columns erred together.
 
     Args:
         successes: Shape clusters × columns.
@@ -48,12 +51,42 @@ def mean_share(
         return Estimate(None, left_out=left_out, method=_METHOD, reason=reason)
     won, of = successes[:, used], trials[:, used]
     shares = won.sum(axis=0) / of.sum(axis=0)
-    weights = 1.0 / (of.sum(axis=0) * of.shape[1])
     value = float(shares.mean())
-    moved = (won - shares * of) @ weights
-    parts: Floats = of @ weights
-    # A share whose residuals are the mean's own: its cluster-robust variance is the one wanted.
-    interval = share_interval(value * parts + moved, parts, confidence)
-    low, high = interval or (None, None)
-    clusters = int(np.count_nonzero(parts))
+    low, high = _interval(won, of, shares, confidence) or (None, None)
+    clusters = int(np.count_nonzero(of.sum(axis=1)))
     return Estimate(value, low, high, n=clusters, left_out=left_out, method=_METHOD)
+
+
+def _interval(
+    won: Floats, of: Floats, shares: Floats, confidence: float
+) -> tuple[float, float] | None:
+    used = of.sum(axis=1) > 0
+    clusters = int(used.sum())
+    if clusters < 2:
+        return None
+    moved = (won - shares * of) @ (1.0 / (of.sum(axis=0) * len(shares)))
+    variance = clusters / (clusters - 1) * float(moved @ moved)
+    sure = (shares < 1e-12) | (shares > 1 - 1e-12)
+    if bool(sure.all()) and len(np.unique(shares.round())) == 1:
+        parts: Floats = of @ (1.0 / (of.sum(axis=0) * len(shares)))
+        return share_interval(parts * shares[0].round(), parts, confidence)
+    variance += (float(_hidden_error((of[:, sure] > 0).sum(axis=0)).sum()) / len(shares)) ** 2
+    value = float(shares.mean())
+    if variance < 1e-18:
+        return value, value
+    z = student_quantile(0.5 + confidence / 2, clusters - 1)
+    return _wilson(value, value * (1 - value) / variance, z)
+
+
+def _hidden_error(clusters: Floats) -> Floats:
+    """Standard error of a share of 0 or 1 over so many clusters, taken at Wilson's centre."""
+    z = NormalDist().inv_cdf(0.975)
+    centre = z * z / 2 / (clusters + z * z)
+    return np.asarray(np.sqrt(centre * (1 - centre) / clusters), dtype=np.float64)
+
+
+def _wilson(share: float, trials: float, z: float) -> tuple[float, float]:
+    shrink = 1 + z * z / trials
+    centre = (share + z * z / (2 * trials)) / shrink
+    half = z / shrink * float(np.sqrt(share * (1 - share) / trials + z * z / (4 * trials**2)))
+    return max(0.0, centre - half), min(1.0, centre + half)

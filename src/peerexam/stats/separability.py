@@ -24,7 +24,7 @@ import numpy as np
 from peerexam.errors import StatisticsError
 from peerexam.stats.cluster_ratio import check_settings, share_interval
 from peerexam.stats.estimate import Estimate
-from peerexam.stats.linear_classifier import Trial, out_of_fold, principal_parts
+from peerexam.stats.linear_classifier import Trial, one_thread, out_of_fold, principal_parts
 from peerexam.stats.mean_share import mean_share
 from peerexam.stats.question_folds import first_of_each, folds_by_class, folds_by_group
 from peerexam.stats.tables import Floats, Ints
@@ -119,8 +119,9 @@ def author_separability(
             principal_parts(vectors[chosen]), folds_by_class(y, groups, FOLDS, rng), groups
         )
     units = groups if held_out == "domains" else np.arange(len(y), dtype=np.int64)
-    found = _told(trial, y, [names.names[i] for i in present], units, confidence)
-    deals = [_accuracy(trial, _dealt(y, groups, rng)) for _ in range(permutations)]
+    with one_thread():
+        found = _told(trial, y, [names.names[i] for i in present], units, confidence)
+        deals = [_accuracy(trial, _dealt(y, groups, rng)) for _ in range(permutations)]
     return replace(_against(found, deals), held_out=held_out, left_out=left_out)
 
 
@@ -153,7 +154,8 @@ def domain_separability(
     folds = folds_by_class(y, np.zeros_like(y), FOLDS, rng)
     trial = Trial(principal_parts(vectors[chosen]), folds)
     units = np.arange(len(y), dtype=np.int64)
-    found = _told(trial, y, [names.names[i] for i in present], units, confidence)
+    with one_thread():
+        found = _told(trial, y, [names.names[i] for i in present], units, confidence)
     return replace(found, held_out="questions", left_out=left_out)
 
 
