@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from peerexam.errors import SetupError
+from peerexam.examiners.mistake_examples import examples_for
 from peerexam.examiners.prompts import PromptLibrary
 from peerexam.examiners.rubric import Dimension, Rubric
 
@@ -26,6 +27,11 @@ FIELDS = {
     "ties": True,
     "as_json": False,
     "problem": "it is empty",
+    "about": "Sums.",
+    "examples": examples_for("multistep_arithmetic").examples,
+    "thoughts": "Thought 1: 2 + 2 = 4",
+    "count": 1,
+    "reasoned": True,
 }
 
 

@@ -147,7 +147,7 @@ class MistakeFinder:
             return choice_form("Verdict", _ANSWERS, features)
         if "grammar" in features:
             either = " | ".join(json.dumps(one) for one in _ANSWERS)
-            rest = f'[^\\n] {{1,{LONGEST_REASONING}}} "\\nVerdict: " ({either})'
+            rest = f'[^\\n]{{1,{LONGEST_REASONING}}} "\\nVerdict: " ({either})'
             return Form("grammar", f'root ::= "Reasoning: " {rest}')
         if "json_schema" in features:
             return _reasoned_schema()
