@@ -9,6 +9,19 @@ import os
 import sys
 from collections.abc import Sequence
 
+_ASKS = (
+    "run",
+    "rejudge",
+    "add",
+    "generate",
+    "trust",
+    "bias",
+    "discriminate",
+    "consistency",
+    "mistakes",
+)
+"""Commands that ask models: what they were answered is kept when they are stopped."""
+
 COMPLETE, FAILED, BAD_SETUP, PARTIAL, STOPPED = 0, 1, 2, 3, 130
 
 

@@ -119,7 +119,7 @@ def _folder_commands(commands: Commands) -> None:
 
     report = _command(commands, "report", "print a run's standings and write its report.html")
     report.add_argument("folder", metavar="DIR")
-    export = _command(commands, "export", "write a run as an LMExamQA-style data set")
+    export = _command(commands, "export", "write a run as a data set, or for another tool")
     export.add_argument("folder", metavar="DIR")
     export.add_argument("--out", metavar="DIR", help="where to (default: DIR/dataset)")
     export.add_argument("--no-parquet", action="store_true", help="JSONL only")
