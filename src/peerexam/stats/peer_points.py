@@ -106,7 +106,7 @@ def peer_ranks(c: Comparisons, rule: Disagreement, orderless: Collection[str] = 
     settled: Disagreement = "tie" if rule == "abstain" else rule
     agent_at = agent_of_judge(c.agents, c.judges)
     for agent, orders in zip(agent_at, fold_orders(c, settled, orderless), strict=True):
-        rank = _ranks(orders.points)
+        rank = ranks_of_points(orders.points)
         complete: Mask = ~np.isnan(rank[:, 0])
         total += np.nan_to_num(rank)
         count += complete
@@ -116,7 +116,7 @@ def peer_ranks(c: Comparisons, rule: Disagreement, orderless: Collection[str] = 
     return PeerRanks(own, _mean(total - np.where(known, own, 0.0), count[:, None] - known))
 
 
-def _ranks(points: Floats) -> Floats:
+def ranks_of_points(points: Floats) -> Floats:
     """Average ranks by the sum of points; a row of NaN where a pair has no result."""
     agents = points.shape[1]
     pairs: NDArray[np.bool_] = ~np.eye(agents, dtype=np.bool_)
