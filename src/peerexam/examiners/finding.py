@@ -11,19 +11,22 @@ and what counts against a model should not depend on how patiently it is asked.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
-from peerexam.agents.base import Agent
+from peerexam.agents.base import Agent, Feature
 from peerexam.calls import Form, Json, Sampling, canonical_json
 from peerexam.examiners.asking import Asker, Outcome
-from peerexam.examiners.fence import Fence, fence_for
+from peerexam.examiners.fence import fence_for
 from peerexam.examiners.forms import choice_form
 from peerexam.examiners.mistake_examples import examples_for
+from peerexam.examiners.parsing import Unreadable
 from peerexam.examiners.prompts import PromptLibrary, Rendered
 from peerexam.examiners.reading_locations import read_location, read_verdict
+
+T = TypeVar("T")
 
 Method = Literal["trace", "step", "cot"]
 """Direct at the level of the trace, direct at that of the step, chain of thought at the step's."""
@@ -66,6 +69,56 @@ class Problem:
     steps: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class FinderPrompts:
+    """What a finder is told, and the form of its replies.
+
+    Attributes:
+        library: The words.
+        features: The agent's.
+        seed: Keys the fence round problem and thoughts.
+    """
+
+    library: PromptLibrary
+    features: frozenset[Feature]
+    seed: int = 0
+
+    def of_trace(self, problem: Problem) -> tuple[Rendered, Form | None]:
+        """For the whole trace."""
+        count = len(problem.steps)
+        choices = ["No", *map(str, range(1, count + 1))]
+        form = choice_form("Mistake", choices, self.features)
+        return self._render("locate_mistake", problem, count, form), form
+
+    def of_step(
+        self, problem: Problem, count: int, *, reasoned: bool
+    ) -> tuple[Rendered, Form | None]:
+        """For one thought, counted from 1, shown those up to it."""
+        form = _reasoned_form(self.features) if reasoned else None
+        if not reasoned:
+            form = choice_form("Verdict", _ANSWERS, self.features)
+        return self._render("check_thought", problem, count, form, reasoned=reasoned), form
+
+    def _render(
+        self, name: str, problem: Problem, count: int, form: Form | None, **switches: Any
+    ) -> Rendered:
+        shown = examples_for(problem.task)
+        thoughts = numbered(problem.steps[:count])
+        fence = fence_for(self.seed, problem.input, [problem.input, thoughts])
+        return self.library.render(
+            name,
+            "chat" in self.features,
+            about=shown.about,
+            examples=shown.examples,
+            problem=fence.around("Problem", problem.input),
+            thoughts=fence.around("Thoughts", thoughts),
+            key=fence.key,
+            count=count,
+            as_json=form is not None and form.kind == "json_schema",
+            **switches,
+        )
+
+
 class MistakeFinder:
     """A model that is asked for the first mistake.
 
@@ -79,8 +132,9 @@ class MistakeFinder:
         self, agent: Agent, prompts: PromptLibrary, options: FinderOptions | None = None
     ) -> None:
         self.agent = agent
-        self.prompts = prompts
         self.options = options or FinderOptions()
+        self._library = prompts
+        self._prompts = FinderPrompts(prompts, agent.features, self.options.seed)
 
     async def in_trace(self, problem: Problem) -> Outcome[int]:
         """The first wrong thought, from 1, in one call; 0 where none is.
@@ -88,12 +142,9 @@ class MistakeFinder:
         Raises:
             BudgetReachedError: The budget stops the call.
         """
-        count = len(problem.steps)
-        choices = ["No", *map(str, range(1, count + 1))]
-        form = choice_form("Mistake", choices, self.agent.features)
-        rendered = self.trace_prompt(problem)
-        asker = Asker(self.agent, self.prompts, self._sampling(rendered, form), 0, "question")
-        return await asker.ask(rendered, partial(read_location, thoughts=count), "", {})
+        rendered, form = self._prompts.of_trace(problem)
+        read = partial(read_location, thoughts=len(problem.steps))
+        return await self._ask(rendered, form, self.options.max_tokens, read)
 
     async def of_step(self, problem: Problem, count: int, *, reasoned: bool) -> Outcome[bool]:
         """Whether a thought is right, shown those up to it.
@@ -106,61 +157,24 @@ class MistakeFinder:
         Raises:
             BudgetReachedError: The budget stops the call.
         """
-        form = self._verdict_form(reasoned)
-        rendered = self.step_prompt(problem, count, reasoned=reasoned)
-        sampling = self._sampling(rendered, form, reasoned=reasoned)
-        asker = Asker(self.agent, self.prompts, sampling, 0, "question")
-        return await asker.ask(rendered, read_verdict, "", {})
-
-    def trace_prompt(self, problem: Problem) -> Rendered:
-        """The prompt for the whole trace."""
-        form = choice_form("Mistake", ["No"], self.agent.features)
-        return self._render("locate_mistake", problem, len(problem.steps), form)
-
-    def step_prompt(self, problem: Problem, count: int, *, reasoned: bool) -> Rendered:
-        """The prompt for one thought."""
-        form = self._verdict_form(reasoned)
-        return self._render("check_thought", problem, count, form, reasoned=reasoned)
-
-    def _render(
-        self, name: str, problem: Problem, count: int, form: Form | None, **switches: Any
-    ) -> Rendered:
-        shown = examples_for(problem.task)
-        thoughts = numbered(problem.steps[:count])
-        fence = _fence(self.options.seed, problem.input, thoughts)
-        return self.prompts.render(
-            name,
-            "chat" in self.agent.features,
-            about=shown.about,
-            examples=shown.examples,
-            problem=fence.around("Problem", problem.input),
-            thoughts=fence.around("Thoughts", thoughts),
-            key=fence.key,
-            count=count,
-            as_json=form is not None and form.kind == "json_schema",
-            **switches,
-        )
-
-    def _verdict_form(self, reasoned: bool) -> Form | None:
-        features = self.agent.features
-        if not reasoned:
-            return choice_form("Verdict", _ANSWERS, features)
-        if "grammar" in features:
-            either = " | ".join(json.dumps(one) for one in _ANSWERS)
-            rest = f'[^\\n]{{1,{LONGEST_REASONING}}} "\\nVerdict: " ({either})'
-            return Form("grammar", f'root ::= "Reasoning: " {rest}')
-        if "json_schema" in features:
-            return _reasoned_schema()
-        return None
-
-    def _sampling(
-        self, rendered: Rendered, form: Form | None, *, reasoned: bool = False
-    ) -> Sampling:
+        rendered, form = self._prompts.of_step(problem, count, reasoned=reasoned)
         options = self.options
         most = options.max_reasoning_tokens if reasoned else options.max_tokens
+        return await self._ask(rendered, form, most, read_verdict)
+
+    async def _ask(
+        self,
+        rendered: Rendered,
+        form: Form | None,
+        max_tokens: int,
+        read: Callable[[str], T | Unreadable],
+    ) -> Outcome[T]:
         # A reply that is held to a form ends by itself.
         stop = () if form else rendered.stop
-        return Sampling(options.temperature, None, most, stop, form=form)
+        sampling = Sampling(self.options.temperature, None, max_tokens, stop, form=form)
+        never_again = 0
+        asker = Asker(self.agent, self._library, sampling, never_again, "question")
+        return await asker.ask(rendered, read, "", {})
 
 
 def numbered(steps: Sequence[str]) -> str:
@@ -177,8 +191,12 @@ def numbered(steps: Sequence[str]) -> str:
     )
 
 
-def _fence(seed: int, problem: str, thoughts: str) -> Fence:
-    return fence_for(seed, problem, [problem, thoughts])
+def _reasoned_form(features: frozenset[Feature]) -> Form | None:
+    if "grammar" in features:
+        either = " | ".join(json.dumps(one) for one in _ANSWERS)
+        rest = f'[^\\n]{{1,{LONGEST_REASONING}}} "\\nVerdict: " ({either})'
+        return Form("grammar", f'root ::= "Reasoning: " {rest}')
+    return _reasoned_schema() if "json_schema" in features else None
 
 
 def _reasoned_schema() -> Form:

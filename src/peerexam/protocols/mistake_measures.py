@@ -1,0 +1,169 @@
+"""What finds come to: accuracies of location by kind of trace, F1 of answers, agreement."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import numpy as np
+
+from peerexam.calls import Json
+from peerexam.examiners.finding import Method
+from peerexam.protocols.mistake_finding import Find, Finding, Finds
+from peerexam.protocols.mistake_statistics import task_counts
+from peerexam.protocols.study_result import Measure, StudyResult
+from peerexam.stats.estimate import Estimate
+from peerexam.stats.mistake_location import (
+    NO_MISTAKE,
+    UNREADABLE,
+    Located,
+    Split,
+    answer_f1,
+    location_accuracy,
+    overall,
+    unreadable_share,
+)
+from peerexam.stats.nominal_agreement import MISSING, nominal_alpha
+from peerexam.stats.tables import Ints
+
+ALL_AGENTS = "all agents"
+"""The agent of a measure of how far they agree."""
+
+_SPLITS: Mapping[Split, tuple[str, str]] = {
+    "all": ("location_accuracy", "first mistake located"),
+    "mistake": ("location_accuracy_mistake", "the same, of traces with a mistake"),
+    "no_mistake": ("location_accuracy_no_mistake", "the same, of traces without a mistake"),
+    "correct_answer": ("location_accuracy_correct_ans", "the same, of traces with a right answer"),
+    "incorrect_answer": (
+        "location_accuracy_incorrect_ans",
+        "the same, of traces with a wrong answer",
+    ),
+}
+
+NOTES = (
+    "locations in finds.jsonl count from 0, as in the data; prompts count from 1",
+    "a reply that cannot be read counts as wrong and is not asked for again; a call that failed "
+    "says nothing of the agent and is left out",
+    "the overall accuracy weighs tasks alike (the paper's); floors are in the table 'floors'",
+)
+
+
+def finding_result(finding: Finding, finds: Finds) -> StudyResult:
+    """The result of a study of mistake finding."""
+    counts = task_counts(finding.traces)
+    failed = [find for find in finds.rows if find.failed]
+    reasons = [*([finds.stopped] if finds.stopped else []), *finds.lost.values()]
+    if failed:
+        reasons.append(f"{len(failed)} calls failed, the first with {failed[0].reason}")
+    return StudyResult(
+        study="mistakes",
+        about={
+            "traces": len(finding.traces),
+            "tasks": [one.task for one in counts],
+            "methods": list(finding.methods),
+            "seed": finding.seed,
+        },
+        agents=finds.fingerprints,
+        measures=list(measures(finds.rows, finding)),
+        tables={
+            "traces": [one.row for one in counts],
+            "floors": [{"task": one.task, **one.floors.to_json()} for one in counts],
+            "calls": _calls(finds.rows),
+        },
+        notes=NOTES,
+        status="partial" if reasons else "complete",
+        status_reason="; ".join(reasons) or None,
+    )
+
+
+def measures(rows: Sequence[Find], finding: Finding) -> Iterator[Measure]:
+    """Of every agent and method: over the tasks, then task by task; then how far agents agree."""
+    agents = list(dict.fromkeys(find.agent for find in rows))
+    tasks = list(dict.fromkeys(trace.task for trace in finding.traces))
+    for agent in agents:
+        for method in finding.methods:
+            of = [find for find in rows if find.agent == agent and find.method == method]
+            tables = {task: located(find for find in of if find.task == task) for task in tasks}
+            by_task = [location_accuracy(table)["all"] for table in tables.values()]
+            yield Measure(
+                agent=agent,
+                name="location_accuracy",
+                title="first mistake located, mean over tasks",
+                estimate=overall(by_task),
+                condition=method,
+                headline=method == finding.methods[0],
+            )
+            for task, table in tables.items():
+                yield from _of_task(agent, task, method, table, finding.seed)
+    if len(agents) > 1:
+        yield from _agreement(rows, finding, agents, tasks)
+
+
+def located(finds: Iterable[Find]) -> Located:
+    """Finds as columns; those whose call failed are only counted."""
+    rows = list(finds)
+    kept = [find for find in rows if not find.failed]
+    return Located(
+        found=np.array([find.found for find in kept], dtype=np.int64),
+        gold=np.array(
+            [NO_MISTAKE if find.gold is None else find.gold for find in kept], dtype=np.int64
+        ),
+        correct_answer=np.array([find.correct_answer for find in kept], dtype=np.bool_),
+        left_out=len(rows) - len(kept),
+    )
+
+
+def _of_task(agent: str, task: str, method: Method, table: Located, seed: int) -> Iterator[Measure]:
+    def measure(name: str, title: str, estimate: Estimate) -> Measure:
+        return Measure(agent, name, title, estimate, task, method)
+
+    for split, estimate in location_accuracy(table).items():
+        yield measure(*_SPLITS[split], estimate)
+    rng = _rng(seed, agent, task, method)
+    yield measure("answer_f1", "weighted F1 of right answers", answer_f1(table, rng=rng))
+    yield measure("unreadable_share", "replies that could not be read", unreadable_share(table))
+
+
+def _agreement(
+    rows: Sequence[Find], finding: Finding, agents: Sequence[str], tasks: Sequence[str]
+) -> Iterator[Measure]:
+    """Krippendorff's α of the locations that agents named, by task and method."""
+    for method in finding.methods:
+        for task in tasks:
+            of = [find for find in rows if find.method == method and find.task == task]
+            rng = _rng(finding.seed, ALL_AGENTS, task, method)
+            yield Measure(
+                agent=ALL_AGENTS,
+                name="location_agreement",
+                title="agreement on where the mistake is",
+                estimate=nominal_alpha(_labels(of, agents), rng=rng),
+                task=task,
+                condition=method,
+                unit="alpha",
+            )
+
+
+def _labels(finds: Sequence[Find], agents: Sequence[str]) -> Ints:
+    """Traces × agents; what could not be read is no label."""
+    row = {trace: at for at, trace in enumerate(dict.fromkeys(find.trace for find in finds))}
+    column = {agent: at for at, agent in enumerate(agents)}
+    labels = np.full((len(row), len(agents)), MISSING, dtype=np.int64)
+    for find in finds:
+        if find.found != UNREADABLE:
+            labels[row[find.trace], column[find.agent]] = find.found
+    return labels
+
+
+def _calls(rows: Sequence[Find]) -> list[Json]:
+    """Calls made, by agent and method."""
+    asked: dict[tuple[str, str], int] = {}
+    for find in rows:
+        key = (find.agent, find.method)
+        asked[key] = asked.get(key, 0) + find.asked
+    return [{"agent": agent, "method": how, "calls": n} for (agent, how), n in asked.items()]
+
+
+def _rng(seed: int, *names: str) -> np.random.Generator:
+    """One for each measure, so that one more agent changes no other's interval."""
+    digest = hashlib.blake2b("\0".join(names).encode(), digest_size=8).digest()
+    return np.random.default_rng([seed, int.from_bytes(digest, "big")])
