@@ -8,6 +8,8 @@ from peerexam.errors import SetupError
 from peerexam.examiners.mistake_examples import examples_for
 from peerexam.examiners.prompts import PromptLibrary
 from peerexam.examiners.rubric import Dimension, Rubric
+from peerexam.tasks.examples import examples_of
+from peerexam.tasks.gsm8k import GSM8K
 
 FIELDS = {
     "domain": "Soil",
@@ -32,6 +34,18 @@ FIELDS = {
     "thoughts": "Thought 1: 2 + 2 = 4",
     "count": 1,
     "reasoned": True,
+    "task": "gsm8k",
+    "worked": examples_of(GSM8K),
+    "candidates": ["ONE", "TWO"],
+    "reasons": True,
+    "verbatim": False,
+    "wording_2": False,
+    "wording_3": False,
+    "earlier": [],
+    "references": ["REFERENCE"],
+    "right": ["TRUE"],
+    "wrong": ["FALSE"],
+    "form": "Rating: [[5]]",
 }
 
 

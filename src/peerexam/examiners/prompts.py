@@ -43,6 +43,11 @@ _STOPS: Mapping[str, tuple[str, ...]] = {
     "rewrite.completion": ("\n\n", "[["),
     "content_kept.completion": ("\n\n",),
     "reask_content_kept.completion": ("\n\n",),
+    "choose.completion": ("\n\n", "[["),
+    "rate_answer.completion": ("\n\n",),
+    "truthful.completion": ("\n",),
+    "informative.completion": ("\n",),
+    "reask_line.completion": ("\n",),
     "locate_mistake.completion": ("\n\n",),
     "check_thought.completion": ("\n\n",),
 }

@@ -1,0 +1,165 @@
+"""Discrimination against generation: DG-Diff = S_disc − S_gen (Self-[In]Correct, §3).
+
+Above zero means that the chosen candidates score higher than candidates taken at random. Scores
+are an array of the shape items × candidates; both phases share the candidates, so that everything
+here is paired by item. Items that hang together (the turns of a conversation) share a cluster, and
+whole clusters are resampled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from peerexam.errors import StatisticsError
+from peerexam.stats.cluster_ratio import (
+    bootstrap_ratios,
+    share_interval,
+    sign_flip_p,
+    sum_by_cluster,
+)
+from peerexam.stats.estimate import Estimate
+from peerexam.stats.proportions import wilson
+from peerexam.stats.tables import Floats, Ints
+
+ROUNDS = 10_000
+CONFIDENCE = 0.95
+NO_CHOICE = -1
+"""Stands for a reply that names no candidate."""
+
+
+def credited(scores: Floats, chosen: Ints) -> Floats:
+    """S_disc of each item: the chosen candidate's score, the lowest one where there is no choice.
+
+    Args:
+        scores: Items × candidates.
+        chosen: Index of the chosen candidate, or `NO_CHOICE`; shape items.
+
+    >>> credited(np.array([[0.0, 1.0], [0.4, 0.2]]), np.array([1, NO_CHOICE])).tolist()
+    [1.0, 0.2]
+    """
+    rows = np.arange(len(scores))
+    return np.where(chosen == NO_CHOICE, scores.min(axis=1), scores[rows, chosen])
+
+
+def majority(scores: Floats, groups: Ints) -> Floats:
+    """The score of the answer that most candidates give (self-consistency), for each item.
+
+    Where several answers are given equally often, the mean over their candidates, which is what
+    choosing one of these at random comes to.
+
+    Args:
+        scores: Items × candidates.
+        groups: The same shape: candidates with the same answer have the same number; −1 has none.
+    """
+    same = (groups[:, :, None] == groups[:, None, :]) & (groups >= 0)[:, :, None]
+    votes = same.sum(axis=2)
+    leading = votes == votes.max(axis=1, keepdims=True)
+    return np.asarray((scores * leading).sum(axis=1) / leading.sum(axis=1), dtype=np.float64)
+
+
+def difference(
+    first: Floats, second: Floats, cluster: Ints, span: float, *, seed: int, left_out: int = 0
+) -> Estimate:
+    """The mean of first − second, with a paired bootstrap interval and a sign-flip test.
+
+    Where no item differs there is nothing to resample: the interval is then Wilson's for no
+    differing item in so many clusters, times the largest difference there can be.
+
+    Args:
+        first: One value an item.
+        second: The same.
+        cluster: Number of each item's cluster, from 0.
+        span: The largest difference there can be.
+        seed: Of bootstrap and test.
+        left_out: Items without values.
+    """
+    _check(first, second, cluster)
+    if len(first) == 0:
+        return _nothing(left_out)
+    method = f"paired bootstrap by item, sign-flip test ({ROUNDS:,} rounds each, seed {seed})"
+    gap = first - second
+    sums = sum_by_cluster(gap[:, None], cluster)
+    counts = sum_by_cluster(np.ones((len(gap), 1)), cluster)
+    low, high = _interval(sums, counts, span, seed)
+    p = float(sign_flip_p(sums, rounds=ROUNDS, rng=np.random.default_rng((seed, 1)))[0])
+    return Estimate(float(gap.mean()), low, high, p, None, len(gap), left_out, method)
+
+
+def mean_score(
+    values: Floats, cluster: Ints, scale: tuple[float, float], *, seed: int, left_out: int = 0
+) -> Estimate:
+    """A mean score and its interval, which stays on the scale."""
+    _check(values, values, cluster)
+    if len(values) == 0:
+        return _nothing(left_out)
+    low_end, high_end = scale
+    shares = (values - low_end) / (high_end - low_end)
+    sums = sum_by_cluster(shares[:, None], cluster)[:, 0]
+    counts = sum_by_cluster(np.ones((len(values), 1)), cluster)[:, 0]
+    found = share_interval(sums, counts, CONFIDENCE)
+    if found is None:
+        return Estimate(
+            float(values.mean()),
+            n=len(values),
+            left_out=left_out,
+            method="one cluster: no interval",
+        )
+    low, high = (low_end + end * (high_end - low_end) for end in found)
+    method = "mean; Wilson's interval with a cluster-robust variance"
+    return Estimate(
+        float(values.mean()), low, high, n=len(values), left_out=left_out, method=method
+    )
+
+
+def share(successes: int, trials: int, left_out: int = 0) -> Estimate:
+    """A share of items with Wilson's interval."""
+    interval = wilson(successes, trials, CONFIDENCE)
+    if interval is None:
+        return _nothing(left_out)
+    method = "share; Wilson's score interval"
+    return Estimate(successes / trials, *interval, n=trials, left_out=left_out, method=method)
+
+
+def printed_difference(generated: float, discriminated: float, digits: int = 2) -> float:
+    """DG-Diff of two printed figures, as the paper's Tables 2 and 4 have it.
+
+    >>> printed_difference(13.3, 14.4)
+    1.1
+    """
+    return round(discriminated - generated, digits)
+
+
+def task_average(pairs: Sequence[tuple[float, float]]) -> float:
+    """The mean DG-Diff over models (last line of Tables 2 and 4), each pair S_gen and S_disc.
+
+    Raises:
+        StatisticsError: There is no pair.
+    """
+    if not pairs:
+        raise StatisticsError("no model, no average")
+    return sum(second - first for first, second in pairs) / len(pairs)
+
+
+def _interval(
+    sums: Floats, counts: Floats, span: float, seed: int
+) -> tuple[float | None, float | None]:
+    if not sums.any() and len(sums):
+        bounds = wilson(0, len(sums), CONFIDENCE)
+        most = (bounds[1] if bounds else 1.0) * span
+        return -most, most
+    rng = np.random.default_rng((seed, 0))
+    found = bootstrap_ratios(sums, counts, rounds=ROUNDS, rng=rng, confidence=CONFIDENCE)[0]
+    if found is None:
+        return None, None
+    return max(found[0], -span), min(found[1], span)
+
+
+def _check(first: Floats, second: Floats, cluster: Ints) -> None:
+    if not len(first) == len(second) == len(cluster):
+        raise StatisticsError("values and clusters must be as many as there are items")
+
+
+def _nothing(left_out: int) -> Estimate:
+    return Estimate(None, left_out=left_out, reason="no item has all it takes")
