@@ -57,11 +57,15 @@ def conclusion(body: Mapping[str, Json]) -> str:
     )
     if p is None:
         return f"{start})."
-    shows = (
-        "the questions show who asked them"
-        if p < 0.05
-        else "that is no more than chance would often give: no hand is to be seen"
-    )
+    if p >= 0.05:
+        shows = "that is no more than chance would often give: no hand is to be seen"
+    elif accuracy["low"] is not None and accuracy["low"] <= chance:
+        shows = (
+            "these questions show who asked them; whether those of other domains do, so few do "
+            "not tell"
+        )
+    else:
+        shows = "the questions show who asked them"
     return f"{start}, p {_proper(p)}): {shows}."
 
 
