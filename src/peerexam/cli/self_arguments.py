@@ -92,6 +92,9 @@ def _discriminate(commands: Commands, command: AddCommand, running_flags: AddFla
     parser.add_argument(
         "--candidates-from", metavar="FILE", help="candidates of your own, in place of the agents'"
     )
+    parser.add_argument(
+        "--max-tokens", type=int, metavar="N", help="of a candidate (default: the task's)"
+    )
     _study_flags(parser, running_flags, "runs/discriminate-TASK")
 
 
@@ -163,6 +166,9 @@ def _self_bias(commands: Commands, command: AddCommand) -> None:
         choices=("higher", "lower"),
         default="higher",
         help="which scores are better (default: higher)",
+    )
+    parser.add_argument(
+        "--evaluator", metavar="NAME", help="one judge for the role of test set (default: all)"
     )
     parser.add_argument("--rounds", type=int, default=10_000, help="of bootstrap and permutation")
     parser.add_argument("--seed", type=int, default=0)

@@ -1,0 +1,100 @@
+"""`discriminate`: does a model judge its own answers better than it gives them?"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from peerexam.cli.agent_files import read_agents
+from peerexam.cli.studying import config_from, folder_of, perform
+from peerexam.errors import SetupError
+from peerexam.protocols.answer_scoring import kinds_of_judges
+from peerexam.protocols.discrimination import Discrimination
+from peerexam.protocols.discrimination_plan import plan_discrimination
+from peerexam.protocols.discrimination_study import discriminate as hold
+from peerexam.protocols.discrimination_study import drawn
+from peerexam.protocols.progress import Progress
+from peerexam.protocols.study_result import StudyResult
+from peerexam.protocols.variations import variations_of
+from peerexam.tasks.benchmark_task import Item
+from peerexam.tasks.benchmarks import benchmark
+from peerexam.tasks.candidate_file import EVERY_AGENT, Given, read_candidates
+
+
+def discriminate(arguments: argparse.Namespace) -> int:
+    """Let agents answer the items of a benchmark and choose among their own answers.
+
+    Raises:
+        SetupError: The task, its file, an agent, a judge or a number is wrong.
+    """
+    task = benchmark(arguments.task)
+    variations = variations_of(arguments.variations, task)
+    agents = [agent.name for agent in read_agents(arguments.agents)]
+    judges = [agent.name for agent in read_agents(arguments.judges)]
+    kinds_of_judges(task, judges)
+    config = config_from(arguments, "discriminate", _others(arguments))
+    if arguments.max_tokens is not None and arguments.max_tokens < 1:
+        raise SetupError("--max-tokens is a number of tokens, 1 or more")
+    items = task.read(Path(arguments.path) if arguments.path else None)
+    given = _given(arguments.candidates_from, items)
+    kept = items if given is None else _with_candidates(items, given, agents)
+    settings = Discrimination(
+        task,
+        drawn(kept, arguments.limit, arguments.seed),
+        tuple(agents),
+        variations,
+        judges=tuple(judges),
+        candidates=arguments.candidates,
+        temperature=arguments.temperature,
+        peers=arguments.peers,
+        seed=arguments.seed,
+        max_tokens=arguments.max_tokens,
+        given=given,
+        pool=items,
+    )
+    if given is not None:
+        settings = replace(settings, candidates=_width(given))
+    out = folder_of(arguments, f"runs/discriminate-{task.name}")
+
+    async def work(progress: Progress, db: str | None) -> StudyResult:
+        return await hold(settings, config, out, db=db, progress=progress)
+
+    return perform(arguments, out, plan_discrimination(settings, config), work)
+
+
+def _others(arguments: argparse.Namespace) -> list[str]:
+    """Judges that are not among the agents already."""
+    return [one for one in arguments.judges if one not in arguments.agents]
+
+
+def _given(path: str | None, items: Sequence[Item]) -> Given | None:
+    if path is None:
+        return None
+    file = Path(path)
+    if not file.is_file():
+        raise SetupError(f"--candidates-from {path}: there is no such file")
+    return read_candidates(file, items)
+
+
+def _with_candidates(
+    items: Sequence[Item], given: Given, agents: Sequence[str]
+) -> tuple[Item, ...]:
+    """The items for which every agent has candidates.
+
+    Raises:
+        SetupError: There is none.
+    """
+    held = [set(given.get(agent) or given.get(EVERY_AGENT) or ()) for agent in agents]
+    kept = tuple(one for one in items if all(one.id in ids for ids in held))
+    if not kept:
+        raise SetupError(
+            "--candidates-from: no item has candidates for every agent; rows that name an agent "
+            f"are for that one alone (here: {', '.join(sorted(filter(None, given))) or 'none'})"
+        )
+    return kept
+
+
+def _width(given: Given) -> int:
+    return len(next(iter(next(iter(given.values())).values())))

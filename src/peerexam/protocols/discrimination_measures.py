@@ -1,0 +1,262 @@
+"""From what agents answered and chose to S_gen, S_disc and DG-Diff (Self-[In]Correct, §3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from peerexam.protocols.discrimination import Choice, Discrimination, Examined, random_candidate
+from peerexam.protocols.study_result import Measure
+from peerexam.protocols.variations import PLAIN
+from peerexam.stats.dg_diff import (
+    NO_CHOICE,
+    credited,
+    difference,
+    majority,
+    mean_score,
+    share,
+)
+from peerexam.stats.estimate import Estimate
+from peerexam.stats.holm import with_holm
+from peerexam.stats.tables import Floats, Ints
+
+DG_DIFF = "dg_diff"
+BY_PEER = "by "
+"""Opens the condition of what a peer chose."""
+
+_AGAINST = {
+    DG_DIFF: "DG-Diff: S_disc − S_gen",
+    "dg_diff_expected": "DG-Diff against the mean of the candidates",
+}
+
+
+def measures_of(settings: Discrimination, examined: Sequence[Sequence[Examined]]) -> list[Measure]:
+    """All measures, agent by agent; DG-Diffs corrected by Holm over agents and variations.
+
+    Args:
+        settings: What was done.
+        examined: By item, one entry an agent.
+    """
+    found: list[Measure] = []
+    for place, agent in enumerate(settings.agents):
+        found += _Agent(settings, agent, [item[place] for item in examined]).measures()
+    at = [
+        place
+        for place, one in enumerate(found)
+        if one.name == DG_DIFF and not one.condition.startswith(BY_PEER)
+    ]
+    for place, estimate in zip(at, with_holm([found[p].estimate for p in at]), strict=True):
+        found[place] = replace(found[place], estimate=estimate)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Chosen:
+    """What one chooser chose by one variation, over the items that count."""
+
+    kept: Ints
+    credit: Floats
+    choices: Sequence[Sequence[Choice]]
+
+
+class _Agent:
+    """The measures of one agent's candidates."""
+
+    def __init__(self, settings: Discrimination, agent: str, rows: Sequence[Examined]) -> None:
+        self.settings, self.agent = settings, agent
+        self.rows = [
+            one
+            for one in rows
+            if one.candidates and all(c.score is not None for c in one.candidates)
+        ]
+        self.lost = len(rows) - len(self.rows)
+        width = len(self.rows[0].candidates) if self.rows else settings.candidates
+        self.scores: Floats = np.array(
+            [[c.score for c in one.candidates] for one in self.rows], dtype=np.float64
+        ).reshape(len(self.rows), width)
+        names: dict[str, int] = {}
+        self.cluster: Ints = np.array(
+            [names.setdefault(one.item.cluster or one.item.id, len(names)) for one in self.rows],
+            dtype=np.int64,
+        )
+        picks = [random_candidate(settings.seed, agent, one.item, width) for one in self.rows]
+        self.random: Floats = self.scores[np.arange(len(picks)), np.array(picks, dtype=np.int64)]
+
+    def measures(self) -> list[Measure]:
+        """In the order in which they are shown."""
+        found = [*self._of_candidates()]
+        by_variation = {
+            variation.name: self._chosen(self.agent, variation.name)
+            for variation in self.settings.variations
+        }
+        head = PLAIN.name if PLAIN.name in by_variation else next(iter(by_variation))
+        for name, chosen in by_variation.items():
+            condition = "" if name == PLAIN.name else name
+            found += self._of_choice(condition, chosen, headline=name == head)
+        if self.settings.peers:
+            found += self._of_peers(by_variation[head])
+        return found
+
+    def _of_candidates(self) -> Iterator[Measure]:
+        scores = self.scores
+        means = scores.mean(axis=1)
+        for name, title, values in (
+            ("s_gen", "S_gen: one random candidate", self.random),
+            ("s_gen_expected", "S_gen: mean of the candidates", means),
+            ("worst", "the worst candidate", scores.min(axis=1)),
+            ("oracle", "the best candidate", scores.max(axis=1)),
+        ):
+            yield self._measure(name, title, self._mean(values))
+        groups = self._groups()
+        if groups is not None and len(groups):
+            voted = majority(scores, groups)
+            yield self._measure("s_majority", "majority vote of the candidates", self._mean(voted))
+            gap = self._difference(voted, means, self.cluster, self.lost)
+            yield self._measure("dg_diff_majority", "majority vote − mean candidate", gap)
+        yield from self._of_references()
+
+    def _of_references(self) -> Iterator[Measure]:
+        """Accuracies by reference, of the mean candidate."""
+        for name in sorted({key for one in self.rows for key in one.candidates[0].references}):
+            values = [
+                float(np.mean([c.references.get(name, False) for c in one.candidates]))
+                for one in self.rows
+            ]
+            estimate = mean_score(
+                np.array(values), self.cluster, (0, 1), seed=self.settings.seed, left_out=self.lost
+            )
+            title = f"nearer to a true reference ({name})"
+            yield Measure(self.agent, name, title, estimate, self.settings.task.name)
+
+    def _groups(self) -> Ints | None:
+        """Number of each candidate's answer; None where the task extracts none."""
+        if not any(c.extracted is not None for one in self.rows for c in one.candidates):
+            return None
+        rows = []
+        for one in self.rows:
+            names: dict[str, int] = {}
+            rows.append(
+                [
+                    NO_CHOICE if c.extracted is None else names.setdefault(c.extracted, len(names))
+                    for c in one.candidates
+                ]
+            )
+        return np.array(rows, dtype=np.int64)
+
+    def _chosen(self, chooser: str, variation: str) -> _Chosen:
+        kept, credit, choices = [], [], []
+        for at, one in enumerate(self.rows):
+            own = [c for c in one.choices if (c.chooser, c.variation) == (chooser, variation)]
+            if not own or any(choice.state == "error" for choice in own):
+                continue
+            picked = [NO_CHOICE if c.picked is None else c.picked for c in own]
+            scores = np.repeat(self.scores[at : at + 1], len(own), axis=0)
+            kept.append(at)
+            # Where every rotation is asked, the item's S_disc is the mean over them.
+            credit.append(float(credited(scores, np.array(picked)).mean()))
+            choices.append(own)
+        return _Chosen(np.array(kept, dtype=np.int64), np.array(credit), choices)
+
+    def _of_choice(self, condition: str, chosen: _Chosen, *, headline: bool) -> Iterator[Measure]:
+        kept, lost = chosen.kept, self._left_out(chosen)
+        cluster = self._clusters(kept)
+        mean = mean_score(
+            chosen.credit,
+            cluster,
+            self.settings.task.scale,
+            seed=self.settings.seed,
+            left_out=lost,
+        )
+        yield self._measure("s_disc", "S_disc: the candidate chosen", mean, condition)
+        against = (self.random[kept], self.scores.mean(axis=1)[kept])
+        for (name, title), generated in zip(_AGAINST.items(), against, strict=True):
+            gap = self._difference(chosen.credit, generated, cluster, lost)
+            yield self._measure(name, title, gap, condition, headline=headline and name == DG_DIFF)
+        yield from self._of_replies(condition, chosen, lost)
+
+    def _of_replies(self, condition: str, chosen: _Chosen, lost: int) -> Iterator[Measure]:
+        replies = [choice for own in chosen.choices for choice in own]
+        valid = [choice for choice in replies if choice.label is not None]
+        invalid = share(len(replies) - len(valid), len(replies), lost)
+        title = "replies that name no candidate"
+        yield self._measure("invalid", title, invalid, condition, unit_share=True)
+        for label in range(1, self.scores.shape[1] + 1):
+            times = sum(choice.label == label for choice in valid)
+            title = f"of the choices, label {label}"
+            estimate = share(times, len(valid), len(replies) - len(valid))
+            yield self._measure(f"label_{label}", title, estimate, condition, unit_share=True)
+        if any(len(own) > 1 for own in chosen.choices):
+            steady = sum(_is_steady(own, self.rows[at]) for at, own in self._pairs(chosen))
+            title = "the same candidate in every rotation"
+            estimate = share(steady, len(chosen.choices), lost)
+            yield self._measure("consistency", title, estimate, condition, unit_share=True)
+
+    def _of_peers(self, own: _Chosen) -> Iterator[Measure]:
+        """What the other agents choose among these candidates, and the agent against their mean."""
+        by_peer = {
+            peer: self._chosen(peer, PLAIN.name)
+            for peer in self.settings.agents
+            if peer != self.agent
+        }
+        for peer, chosen in by_peer.items():
+            yield from self._of_choice(f"{BY_PEER}{peer}", chosen, headline=False)
+        shared = sorted(
+            set(own.kept.tolist()).intersection(*(c.kept.tolist() for c in by_peer.values()))
+        )
+        credits = [
+            np.array(
+                [dict(zip(c.kept.tolist(), c.credit.tolist(), strict=True))[at] for at in shared]
+            )
+            for c in (own, *by_peer.values())
+        ]
+        at = np.array(shared, dtype=np.int64)
+        lost = self.lost + len(self.rows) - len(shared)
+        peers = np.mean(credits[1:], axis=0) if shared else credits[0]
+        gap = self._difference(credits[0], peers, self._clusters(at), lost)
+        title = "S_disc by itself − mean S_disc by its peers"
+        yield self._measure("self_minus_peers", title, gap)
+
+    def _pairs(self, chosen: _Chosen) -> Iterator[tuple[int, Sequence[Choice]]]:
+        return zip(chosen.kept.tolist(), chosen.choices, strict=True)
+
+    def _left_out(self, chosen: _Chosen) -> int:
+        return self.lost + len(self.rows) - len(chosen.kept)
+
+    def _clusters(self, kept: Ints) -> Ints:
+        """Numbers of the clusters of some items, from 0 without gaps."""
+        return np.unique(self.cluster[kept], return_inverse=True)[1].reshape(-1)
+
+    def _mean(self, values: Floats) -> Estimate:
+        scale, seed = self.settings.task.scale, self.settings.seed
+        return mean_score(values, self.cluster, scale, seed=seed, left_out=self.lost)
+
+    def _difference(self, first: Floats, second: Floats, cluster: Ints, lost: int) -> Estimate:
+        low, high = self.settings.task.scale
+        return difference(
+            first, second, cluster, high - low, seed=self.settings.seed, left_out=lost
+        )
+
+    def _measure(
+        self,
+        name: str,
+        title: str,
+        estimate: Estimate,
+        condition: str = "",
+        *,
+        headline: bool = False,
+        unit_share: bool = False,
+    ) -> Measure:
+        task = self.settings.task
+        unit = "share" if unit_share else task.unit
+        return Measure(self.agent, name, title, estimate, task.name, condition, unit, headline)
+
+
+def _is_steady(choices: Sequence[Choice], one: Examined) -> bool:
+    """Whether all rotations led to the same text; an unreadable reply is another one."""
+    texts = {
+        None if choice.picked is None else one.candidates[choice.picked].answer.text
+        for choice in choices
+    }
+    return len(texts) == 1 and None not in texts
