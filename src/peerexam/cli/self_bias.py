@@ -1,0 +1,170 @@
+"""`self-bias`: do models favour themselves as test setter, as judge, or as both?"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from peerexam.calls import Json
+from peerexam.cli import COMPLETE
+from peerexam.cli.output import note, plain, say, say_json
+from peerexam.protocols.self_bias_study import ROLES, study_self_bias
+from peerexam.protocols.study_result import Measure, StudyResult, write_result
+
+_HEAD = ("as", "model", "Eq. 1", "95 % interval", "p", "Holm",
+         "third parties", "95 % interval", "p", "Holm", "n")  # fmt: skip
+_EFFECTS = ("of", "model", "effect", "95 % interval", "p", "Holm", "shrunken", "findable")
+
+
+def self_bias(arguments: argparse.Namespace) -> int:
+    """Print self-bias by role, what scores are made of, and how diverse the sources are.
+
+    Raises:
+        SetupError: There is nothing to measure.
+    """
+    result = study_self_bias(
+        Path(arguments.folder),
+        orientation=arguments.orientation,
+        rounds=arguments.rounds,
+        seed=arguments.seed,
+        evaluator=arguments.evaluator,
+    )
+    written = write_result(Path(arguments.out), result) if arguments.out else None
+    if arguments.json:
+        say_json({**result.to_json(), "result": None if written is None else str(written)})
+        return COMPLETE
+    say("\n".join(_text(result)))
+    for text in result.notes:
+        note(f"- {plain(text)}")
+    if written is not None:
+        say(f"\nresult: {written}")
+    return COMPLETE
+
+
+def _text(result: StudyResult) -> Iterator[str]:
+    yield "self-bias in ranks (negative: ranks itself better than its peers do)"
+    yield from _table([_HEAD, *_bias_rows(result.measures, "self_bias", 2)])
+    yield ""
+    yield "the same in win rate (positive: gives itself more wins than its peers do)"
+    yield from _table([_HEAD, *_bias_rows(result.measures, "self_bias_win_rate", 3)])
+    for name, part in result.tables["decomposition"].items():
+        yield ""
+        yield from _decomposition(name, part)
+    if result.tables["sources"]:
+        yield ""
+        yield from _sources(result.tables["sources"])
+
+
+def _bias_rows(measures: Sequence[Measure], name: str, digits: int) -> Iterator[tuple[str, ...]]:
+    at = {(one.condition, one.agent, one.name): one for one in measures}
+    agents = dict.fromkeys(one.agent for one in measures)
+    for role in ROLES:
+        for agent in agents:
+            printed = at.get((role, agent, name))
+            third = at.get((role, agent, f"{name}_third_party"))
+            if printed is None or third is None:
+                continue
+            yield (
+                role or "scores",
+                plain(agent),
+                *_cells(printed, digits),
+                *_cells(third, digits),
+                _count(printed),
+            )
+
+
+def _cells(one: Measure, digits: int) -> tuple[str, str, str, str]:
+    estimate = one.estimate
+    if estimate.value is None:
+        return ("none", plain(estimate.reason or ""), "", "")
+    return (
+        _signed(estimate.value, digits),
+        _interval(estimate.low, estimate.high, digits),
+        _p(estimate.p),
+        _p(estimate.p_holm),
+    )
+
+
+def _count(one: Measure) -> str:
+    left = f" ({one.estimate.left_out} left out)" if one.estimate.left_out else ""
+    return f"{one.estimate.n}{left}"
+
+
+def _decomposition(name: str, part: Mapping[str, Json]) -> Iterator[str]:
+    counted = f"{part['questions']} questions, {part['scores']} results"
+    yield f"what {plain(name)} are made of ({counted})"
+    shares = part["variance_shares"]
+    yield "  " + ", ".join(
+        f"{key} {one['value']:.1%} [{one['low']:.1%}, {one['high']:.1%}]"
+        if one["value"] is not None and one["low"] is not None
+        else f"{key} unknown"
+        for key, one in shares.items()
+    )
+    words = {"home": "home advantage", "self": "self-preference"}
+    rows = [
+        (words[family], plain(one["of"][0]), *_effect(one))
+        for family in words
+        for one in part["effects"].get(family, [])
+    ]
+    rows += [
+        (words[key], "mean of all", *_effect(part[f"mean_{key}"]))
+        for key in words
+        if part[f"mean_{key}"] is not None
+    ]
+    if rows:
+        yield from _table([_EFFECTS, *rows])
+        yield "  findable: the smallest effect that this design finds with 80 % power"
+
+
+def _effect(one: Mapping[str, Json]) -> tuple[str, ...]:
+    if one["value"] is None:
+        return ("none", plain(one["reason"] or ""), "", "", "", "")
+    shrunken, least = one["shrunken"], one["smallest_findable"]
+    return (
+        _signed(one["value"], 3),
+        _interval(one["low"], one["high"], 3),
+        _p(one["p"]),
+        _p(one["p_holm"]),
+        "" if shrunken is None else _signed(shrunken, 3),
+        "" if least is None else f"{least:.3f}",
+    )
+
+
+def _sources(rows: Sequence[Mapping[str, Json]]) -> Iterator[str]:
+    yield "how diverse each author's sources are"
+    head = ("author", "sources", "words", "types ÷ tokens", "of equally many", "chrF@K", "K")
+    table = [head]
+    for one in rows:
+        chrf = one["chrf_at_k"]
+        alike = (
+            plain(chrf["reason"] or "") if chrf["value"] is None else f"{100 * chrf['value']:.1f}"
+        )
+        table.append((
+            plain(one["author"]), str(one["sources"]), str(one["words"]),
+            _ratio(one["type_token_ratio"]), _ratio(one["type_token_ratio_equal_words"]),
+            alike, str(one["k"]),
+        ))  # fmt: skip
+    yield from _table(table)
+
+
+def _table(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        yield ("  " + "  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True))).rstrip()
+
+
+def _signed(value: float, digits: int) -> str:
+    return f"{value:+.{digits}f}"
+
+
+def _interval(low: float | None, high: float | None, digits: int) -> str:
+    return "" if low is None or high is None else f"[{low:+.{digits}f}, {high:+.{digits}f}]"
+
+
+def _p(value: float | None) -> str:
+    return "" if value is None else "<.001" if value < 0.001 else f"{value:.3f}"
+
+
+def _ratio(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}"
