@@ -121,7 +121,8 @@ async def find_mistake(
         outcome = await finder.in_trace(problem)
         named = outcome.value
         return _find(trace, agent.name, method, outcome, named - 1 if named else None, 1)
-    count, verdict = 0, Outcome[bool](None, "unparsed", "there is no thought to check")
+    count = 0
+    verdict: Outcome[bool] = Outcome(None, "unparsed", "there is no thought to check")
     for count in range(1, len(trace.steps) + 1):
         verdict = await finder.of_step(problem, count, reasoned=method == "cot")
         if verdict.state != "ok":
