@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from peerexam.calls import Json
+from peerexam.errors import SetupError
 from peerexam.protocols.standings_json import estimate_json
 from peerexam.stats.estimate import Estimate
 from peerexam.stats.mistake_location import NO_MISTAKE, Bools, Floors, floors
@@ -148,11 +149,16 @@ def check_dyck(traces: Sequence[Trace]) -> DyckCheck:
     """Annotate Dyck traces by rule and compare (§2.2).
 
     Raises:
-        SetupError: An input is no beginning of a Dyck word.
+        SetupError: There is no trace, or an input is no beginning of a Dyck word.
     """
+    if not traces:
+        raise SetupError("there is no trace to check")
     found = []
     for trace in traces:
-        fault = first_fault(trace.input, trace.steps)
+        try:
+            fault = first_fault(trace.input, trace.steps)
+        except SetupError as error:
+            raise SetupError(f"trace {trace.id} is no Dyck trace: {error}") from error
         rule = None if fault is None else fault.index
         if rule != trace.mistake_index:
             expected = None if fault is None else fault.expected
