@@ -34,6 +34,8 @@ FIELDS = {
     "thoughts": "Thought 1: 2 + 2 = 4",
     "count": 1,
     "reasoned": True,
+    "options": "A. ONE",
+    "pairs": [{"question": "name the lakes", "program": "answer(lake(all))"}],
     "task": "gsm8k",
     "worked": examples_of(GSM8K),
     "candidates": ["ONE", "TWO"],

@@ -49,6 +49,9 @@ _STOPS: Mapping[str, tuple[str, ...]] = {
     "informative.completion": ("\n",),
     "reask_line.completion": ("\n",),
     "locate_mistake.completion": ("\n\n",),
+    "calculate.completion": ("\n",),
+    "own_choice.completion": ("\n\n",),
+    "funql.completion": ("\n",),
     "check_thought.completion": ("\n\n",),
 }
 

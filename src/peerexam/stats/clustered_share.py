@@ -1,0 +1,136 @@
+"""Shares of trials that come in clusters, their differences, and what chance would give."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Sequence
+
+import numpy as np
+
+from peerexam.errors import StatisticsError
+from peerexam.stats.cluster_ratio import (
+    bootstrap_ratios,
+    check_settings,
+    share_interval,
+    sign_flip_p,
+    sum_by_cluster,
+)
+from peerexam.stats.estimate import Estimate
+from peerexam.stats.tables import Floats, Ints
+
+
+def clustered_share(
+    hits: Sequence[float],
+    clusters: Sequence[Hashable],
+    *,
+    left_out: int = 0,
+    confidence: float = 0.95,
+    reason: str = "nothing to count",
+) -> Estimate:
+    """Mean of trials between 0 and 1, with an interval that respects their clusters.
+
+    Args:
+        hits: One a trial: 1 where it succeeded, 0 where not, or something between.
+        clusters: Which cluster each belongs to.
+        left_out: Trials beside these that could not be counted.
+        confidence: Of the interval.
+        reason: What to say where there is no trial.
+
+    Returns:
+        `n` counts the trials; no interval with fewer than two clusters.
+
+    Raises:
+        StatisticsError: The two differ in length, or `confidence` is no probability.
+    """
+    check_settings(1, confidence)
+    rows, number, method = _placed(hits, clusters, "share; cluster-robust Wilson interval")
+    if not len(rows):
+        return Estimate(None, left_out=left_out, method=method, reason=reason)
+    sums = sum_by_cluster(np.stack([rows, np.ones(len(rows))], axis=1), number)
+    low, high = share_interval(sums[:, 0], sums[:, 1], confidence) or (None, None)
+    return Estimate(float(rows.mean()), low, high, n=len(rows), left_out=left_out, method=method)
+
+
+def clustered_difference(
+    differences: Sequence[float],
+    clusters: Sequence[Hashable],
+    *,
+    seed: int,
+    left_out: int = 0,
+    rounds: int = 2000,
+    confidence: float = 0.95,
+    reason: str = "nothing to count",
+) -> Estimate:
+    """Mean of paired differences: bootstrap interval over clusters, and a test by random signs.
+
+    Args:
+        differences: One a pair.
+        clusters: Which cluster each belongs to.
+        seed: Of bootstrap and test.
+        left_out: Pairs beside these that could not be counted.
+        rounds: Of bootstrap and test.
+        confidence: Of the interval.
+        reason: What to say where there is no pair.
+
+    Returns:
+        `n` counts the pairs; no interval where every difference is 0, and neither interval nor p
+        with fewer than two clusters.
+
+    Raises:
+        StatisticsError: The two differ in length, or a setting is out of bounds.
+    """
+    check_settings(rounds, confidence)
+    method = "mean paired difference; bootstrap by cluster, sign-flip test"
+    rows, number, method = _placed(differences, clusters, method)
+    if not len(rows):
+        return Estimate(None, left_out=left_out, method=method, reason=reason)
+    if not rows.any():
+        # A bootstrap of nothing but zeros would claim to be sure.
+        return Estimate(0.0, p=1.0, n=len(rows), left_out=left_out, method=f"{method}; all are 0")
+    sums = sum_by_cluster(np.stack([rows, np.ones(len(rows))], axis=1), number)
+    rng = np.random.default_rng(seed)
+    ends = bootstrap_ratios(
+        sums[:, :1], sums[:, 1:], rounds=rounds, rng=rng, confidence=confidence
+    )[0]
+    low, high = ends or (None, None)
+    p = float(sign_flip_p(sums[:, :1], rounds=rounds, rng=rng)[0]) if ends else None
+    return Estimate(
+        float(rows.mean()), low, high, p=p, n=len(rows), left_out=left_out, method=method
+    )
+
+
+def chance_agreement(
+    ones: Sequence[Hashable], others: Sequence[Hashable], clusters: Sequence[Hashable]
+) -> list[float]:
+    """How often each value would meet its like in another cluster, were partners drawn at random.
+
+    A model that says "0" to everything agrees with itself always, and so by chance too.
+
+    Args:
+        ones: One a pair.
+        others: The partners.
+        clusters: Of the pairs.
+
+    Returns:
+        One a pair: the share of the partners of all other clusters that equal it; 0 where there
+        is no other cluster.
+    """
+    everywhere = Counter(others)
+    within = Counter(zip(clusters, others, strict=True))
+    sizes = Counter(clusters)
+    shares = []
+    for one, cluster in zip(ones, clusters, strict=True):
+        elsewhere = len(others) - sizes[cluster]
+        alike = everywhere[one] - within[cluster, one]
+        shares.append(alike / elsewhere if elsewhere else 0.0)
+    return shares
+
+
+def _placed(
+    rows: Sequence[float], clusters: Sequence[Hashable], method: str
+) -> tuple[Floats, Ints, str]:
+    if len(rows) != len(clusters):
+        raise StatisticsError("every trial needs its cluster")
+    names = {name: place for place, name in enumerate(dict.fromkeys(clusters))}
+    number = np.array([names[name] for name in clusters], dtype=np.int64)
+    return np.asarray(rows, dtype=np.float64), number, f"{method} ({len(names)} clusters)"
