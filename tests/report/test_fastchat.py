@@ -158,8 +158,8 @@ VERDICTS = st.lists(
     min_size=1,
 ).map(
     lambda rows: [
-        Verdict(q, judge, *pair, winner, "ok" if winner else "unparsed")
-        for q, judge, pair, winner in rows
+        Verdict(q, judge, first, second, winner, "ok" if winner else "unparsed")
+        for q, judge, (first, second), winner in rows
     ]
 )
 MARKS = st.lists(

@@ -79,7 +79,8 @@ def test_rows_have_the_points_of_the_results_times_the_copies(
 
 
 def test_means_of_many_verdicts_are_no_rows() -> None:
-    said = [Verdict("1", "j", "a", "b", w) for w in ("first", *["second"] * 12)]
+    winners: list[Winner] = ["first", *["second"] * 12]
+    said = [Verdict("1", "j", "a", "b", winner) for winner in winners]
     said.append(Verdict("1", "j", "b", "a", "tie"))
     with pytest.raises(StatisticsError, match="export the verdicts alone"):
         results(said, [], "average")[0].copies()
