@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 
 from peerexam.examiners.parsing import Unreadable
 from peerexam.examiners.reading_choices import Choices, read_choice
@@ -16,6 +17,11 @@ _NONE = (
     "no mistake",
     "none",
     "no",
+)
+
+# "2.5", "2, 7", "2-9": what follows may be beyond the thoughts, and so no choice of its own.
+_NO_ONE_NUMBER = re.compile(
+    r"(?:mistake|thought|step|error)\W{0,6}\d+(?:\.\d|\s*(?:[,;/–-]|and|or|to)\s*\d)", re.IGNORECASE
 )
 
 _VERDICTS: Choices[bool] = Choices(
@@ -41,7 +47,10 @@ def read_location(reply: str, thoughts: int) -> int | Unreadable:
     >>> read_location("Mistake: 6", 5).reason
     "'6' is not one of the choices offered"
     """
-    return read_choice(reply, _locations(thoughts))
+    found = read_choice(reply, _locations(thoughts))
+    if not isinstance(found, Unreadable) and found and _NO_ONE_NUMBER.search(reply):
+        return Unreadable("it names more than one thought, or none by a whole number")
+    return found
 
 
 def read_verdict(reply: str) -> bool | Unreadable:
