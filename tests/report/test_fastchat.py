@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from peerexam.cli import main
 from peerexam.protocols.counted import counted_results
-from peerexam.records import Answer, Mark, Question, Verdict
+from peerexam.records import Answer, Mark, Question, Verdict, Winner
 from peerexam.report.battles import export_battles
 from peerexam.report.fastchat import export_fastchat, file_name
 from peerexam.runfolder import RunFolder
@@ -147,12 +147,13 @@ def test_follow_ups_are_left_out_and_counted(tmp_path: Path) -> None:
     ]
 
 
+WINNERS: list[Winner | None] = ["first", "second", "tie", None]
 VERDICTS = st.lists(
     st.tuples(
         st.sampled_from(QUESTIONS),
         st.sampled_from(JUDGES),
         st.permutations(NAMES).map(lambda names: names[:2]),
-        st.sampled_from(["first", "second", "tie", None]),
+        st.sampled_from(WINNERS),
     ),
     unique_by=lambda said: (said[0], said[1], tuple(said[2])),
     min_size=1,

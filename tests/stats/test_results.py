@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from peerexam.errors import StatisticsError
-from peerexam.records import Ranking, Verdict
+from peerexam.records import Ranking, Verdict, Winner
 from peerexam.stats.ballots import ballots_from
 from peerexam.stats.orders import Disagreement, combine_orders
 from peerexam.stats.results import Results, rate_results, results_from
