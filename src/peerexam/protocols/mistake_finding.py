@@ -19,7 +19,6 @@ from peerexam.calls import Json, State
 from peerexam.examiners.asking import Outcome
 from peerexam.examiners.finding import FinderOptions, Method, MistakeFinder, Problem
 from peerexam.examiners.prompts import PromptLibrary
-from peerexam.protocols.concurrency import together
 from peerexam.protocols.config import ExamConfig
 from peerexam.protocols.progress import Progress
 from peerexam.protocols.study import Gone, Study, studying
@@ -213,25 +212,26 @@ async def find_mistakes(
     """
     async with studying(config, folder, db=db, agents=agents, progress=progress) as study:
         gone = await _over(study, finding)
-        return Finds(
-            tuple(find for each in gone.found for find in each),
-            gone.stopped,
-            study.lost(),
-            study.fingerprints,
-        )
+        each = len(study.agents) * len(finding.methods)
+        whole = len(gone.found) // each * each
+        return Finds(gone.found[:whole], gone.stopped, study.lost(), study.fingerprints)
 
 
-async def _over(study: Study, finding: Finding) -> Gone[list[Find]]:
+async def _over(study: Study, finding: Finding) -> Gone[Find]:
+    """Trace by trace, and of each trace everybody: so what a budget leaves can be compared."""
     options = FinderOptions(seed=finding.seed)
+    asked = [
+        (trace, agent, method)
+        for trace in finding.traces
+        for agent in study.agents.values()
+        for method in finding.methods
+    ]
 
-    async def of_all(trace: Trace) -> list[Find]:
-        return await together(
-            find_mistake(agent, study.prompts, trace, method, options)
-            for agent in study.agents.values()
-            for method in finding.methods
-        )
+    async def look(item: tuple[Trace, Agent, Method]) -> Find:
+        trace, agent, method = item
+        return await find_mistake(agent, study.prompts, trace, method, options)
 
-    return await study.over(finding.traces, of_all)
+    return await study.over(asked, look)
 
 
 def drawn(traces: Sequence[Trace], limit: int | None, seed: int) -> list[Trace]:
