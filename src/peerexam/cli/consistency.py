@@ -3,14 +3,33 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
 
 from peerexam.cli.studying import config_from, folder_of, perform
+from peerexam.errors import SetupError
 from peerexam.protocols.consistency import ask_sums
 from peerexam.protocols.consistency_measures import sums_result
-from peerexam.protocols.consistency_plan import sums_plan
+from peerexam.protocols.consistency_plan import hypothetical_plan, programs_plan, sums_plan
+from peerexam.protocols.hypothetical import TEMPLATES, Asking
+from peerexam.protocols.hypothetical_measures import hypothetical_result
+from peerexam.protocols.own_choice import ask_hypothetically
+from peerexam.protocols.program_measures import programs_result
+from peerexam.protocols.program_parts import GeoItem, shots, write_programs
 from peerexam.protocols.progress import Progress
 from peerexam.protocols.study_result import StudyResult
 from peerexam.tasks.arithmetic import GraphSettings, draw_graphs
+from peerexam.tasks.geoquery import distinct, load_geoquery
+from peerexam.tasks.geoquery_alignments import ALIGNMENTS, Alignments, aligned, load_alignments
+from peerexam.tasks.geoquery_parts import parts_of
+from peerexam.tasks.prompt_file import load_prompts
+
+T = TypeVar("T")
+
+_PAPERS_GRAPHS = 500
 
 
 def consistency(arguments: argparse.Namespace) -> int:
@@ -39,4 +58,85 @@ def _arithmetic(arguments: argparse.Namespace) -> int:
     return perform(arguments, out, sums_plan(config, graphs), work)
 
 
-_ACTIONS = {"arithmetic": _arithmetic}
+def _hypothetical(arguments: argparse.Namespace) -> int:
+    config = config_from(arguments, "consistency-hypothetical")
+    asking = Asking(_texts(arguments), arguments.path is None, arguments.seed)
+    out = folder_of(arguments, "runs/consistency-hypothetical")
+    about = {
+        "action": "hypothetical",
+        "prompts": len(asking.texts),
+        "source": "nested sums" if asking.sums else Path(arguments.path).name,
+        "templates": list(TEMPLATES),
+        "seed": arguments.seed,
+    }
+
+    async def work(progress: Progress, db: str | None) -> StudyResult:
+        found = await ask_hypothetically(config, asking, out, db=db, progress=progress)
+        return hypothetical_result(found, about, sums=asking.sums)
+
+    return perform(arguments, out, hypothetical_plan(config, asking), work)
+
+
+def _texts(arguments: argparse.Namespace) -> list[str]:
+    """The whole expression of each graph, or the prompts of the user's file."""
+    if arguments.path is None:
+        graphs = draw_graphs(_PAPERS_GRAPHS, seed=arguments.seed)[: arguments.limit]
+        return list(dict.fromkeys(graph.text(0) for graph in graphs))
+    prompts = load_prompts(Path(arguments.path))
+    return drawn(prompts, arguments.limit, arguments.seed)
+
+
+def drawn(items: Sequence[T], limit: int | None, seed: int) -> list[T]:
+    """So many items by the seed, in their own order; all where there is no limit."""
+    if limit is None or limit >= len(items):
+        return list(items)
+    chosen = np.random.default_rng(seed).permutation(len(items))[:limit]
+    return [items[int(place)] for place in sorted(chosen)]
+
+
+def _geoquery(arguments: argparse.Namespace) -> int:
+    if arguments.shots < 0:
+        raise SetupError("--shots is a number of examples, 0 or more")
+    config = config_from(arguments, "consistency-geoquery")
+    questions = load_geoquery(Path(arguments.path))
+    alignments = _alignments(arguments)
+    train = [question for question in questions if question.split == "train"]
+    asked = [question for question in questions if question.split != "train"]
+    items = [
+        GeoItem(question, tuple(parts))
+        for question in distinct(asked)
+        if (parts := parts_of(question, alignments))
+    ]
+    items = drawn(items, arguments.limit, arguments.seed)
+    if not items:
+        raise SetupError(f"{arguments.path}: no question of the test split has a sub-question")
+    pairs = shots(train, arguments.shots, arguments.seed)
+    out = folder_of(arguments, "runs/consistency-geoquery")
+    about = {
+        "action": "geoquery",
+        "questions": len(items),
+        "parts": sum(len(item.parts) for item in items),
+        "shots": len(pairs),
+        "shots_from": "the train split" if train else "our own examples",
+        "aligned": sum(
+            aligned(alignments, item.question.text, item.question.program) is not None
+            for item in items
+        ),
+        "seed": arguments.seed,
+    }
+
+    async def work(progress: Progress, db: str | None) -> StudyResult:
+        parses = await write_programs(config, items, pairs, out, db=db, progress=progress)
+        return programs_result(parses, about)
+
+    return perform(arguments, out, programs_plan(config, items, pairs), work)
+
+
+def _alignments(arguments: argparse.Namespace) -> Alignments:
+    if arguments.alignments:
+        return load_alignments(Path(arguments.alignments))
+    beside = Path(arguments.path) / ALIGNMENTS
+    return load_alignments(beside) if beside.exists() else {}
+
+
+_ACTIONS = {"arithmetic": _arithmetic, "hypothetical": _hypothetical, "geoquery": _geoquery}

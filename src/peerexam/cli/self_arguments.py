@@ -153,6 +153,11 @@ def _consistency(commands: Commands, command: AddCommand, running_flags: AddFlag
     geo.add_argument(
         "--shots", type=int, default=8, metavar="N", help="examples shown (default: 8)"
     )
+    geo.add_argument(
+        "--alignments",
+        metavar="FILE",
+        help="words to operators (default: EN_anon_cleaned.csv in DIR, else a list of words)",
+    )
     _study_flags(geo, running_flags, "runs/consistency-geoquery")
 
 

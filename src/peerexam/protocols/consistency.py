@@ -59,6 +59,7 @@ class Prompt:
         expected: What it answered to the node's initial prompt.
         part_right: Whether the answer that was put in is right.
         whole: Whether the values of node and replaced part are whole numbers.
+        undone: Whether a call that it builds on failed.
         state: `ok`, `not_asked`, or why nothing was read.
         reason: The same in words.
         reply: The reply, where it could not be read.
@@ -78,6 +79,7 @@ class Prompt:
     replaced: int | None = None
     part_right: bool | None = None
     whole: bool = True
+    undone: bool = False
     state: str = "ok"
     reason: str | None = None
     reply: str | None = None
@@ -264,6 +266,7 @@ def _replaced(agent: str, graph: ArithmeticGraph, whole: Prompt, part: Prompt) -
         expected=whole.answer,
         part_right=part.correct,
         whole=_are_whole(graph, whole.node, part.node),
+        undone="error" in (whole.state, part.state),
         state=NOT_ASKED if stated is None else "ok",
         reason=reason if stated is None else None,
     )
@@ -283,6 +286,7 @@ def _variants(agent: str, graph: ArithmeticGraph, initial: Mapping[int, Prompt])
             answer=None,
             expected=initial[variant.node].answer,
             whole=_are_whole(graph, variant.node),
+            undone=initial[variant.node].state == "error",
         )
         for variant in graph.variants
     ]

@@ -200,7 +200,7 @@ def _unread(row: Prompt) -> bool | None:
 
 def _strictly(row: Prompt) -> bool | None:
     """As for consistency, but where the agent wrote what cannot be read it is not consistent."""
-    return None if row.state == "error" else row.consistent is True
+    return None if row.undone or row.state == "error" else row.consistent is True
 
 
 def _states(rows: Iterable[Prompt]) -> list[Json]:
