@@ -112,7 +112,8 @@ def decompose_scores(
         StatisticsError: Bad settings, or no score at all.
     """
     kept = (author >= 0) & ~np.isnan(scores).all(axis=(1, 2))
-    y, author = scores[kept].reshape(int(kept.sum()), -1), author[kept]
+    y = scores[kept].reshape(int(kept.sum()), len(judges) * len(examinees))
+    author = author[kept]
     seen = _seen(y, author, len(authors)).reshape(-1, len(judges), len(examinees))
     design = role_design(authors, judges, examinees, seen)
     fit = fit_roles(y, author, design.cells, design, level=True)
@@ -151,7 +152,8 @@ def decompose_comparisons(
     one, other = (np.array([pair[side] for pair in pairs], dtype=np.int64) for side in (0, 1))
     y = points[:, :, one, other] - 0.5
     kept = (author >= 0) & ~np.isnan(y).all(axis=(1, 2))
-    y, author = y[kept].reshape(int(kept.sum()), -1), author[kept]
+    y = y[kept].reshape(int(kept.sum()), len(judges) * len(pairs))
+    author = author[kept]
     met = _seen(y, author, len(authors)).reshape(-1, len(judges), len(pairs))
     seen = np.zeros((len(authors), len(judges), len(examinees)))
     for place, (a, b) in enumerate(pairs):

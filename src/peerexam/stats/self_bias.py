@@ -122,11 +122,33 @@ def self_bias(
 def _complete(table: BenchmarkTable) -> BenchmarkTable:
     """Complete rows, and where benchmarks share segments those segments that all of them have."""
     if table.rank is None:
-        return table
+        held = table.rows_where(np.asarray(~np.isnan(table.behind).all(axis=(1, 2))))
+        return held if table.paired else _filled(held)
     held = table.rows_where(np.asarray(~np.isnan(table.rank).any(axis=1)))
     if not table.paired or not len(held.segment):
         return held
     return held.rows_where(np.bincount(held.segment)[held.segment] == len(table.benchmarks))
+
+
+def _filled(table: BenchmarkTable) -> BenchmarkTable:
+    """Where a sort chose the pairs: an author's mean of each pair, however often it was compared.
+
+    Which pairs a sort compares depends on who wins, so that a mean over whatever was compared in a
+    segment is not one of all pairs. Pairs that were not compared count as the author's mean of the
+    pair, and those that were as much more strongly: the mean and its linearised error are those of
+    the pairs compared.
+    """
+    behind = table.behind.copy()
+    for author in range(len(table.benchmarks)):
+        rows = np.flatnonzero(table.benchmark == author)
+        held = table.behind[rows]
+        known = ~np.isnan(held)
+        count = known.sum(axis=0)
+        mean = np.full(count.shape, np.nan)
+        np.divide(np.nansum(held, axis=0), count, out=mean, where=count > 0)
+        stretch = len(rows) / np.maximum(count, 1)
+        behind[rows] = mean + np.where(known, held - mean, 0.0) * stretch
+    return replace(table, behind=behind)
 
 
 def _told(one: Estimate, kind: _Kind, table: BenchmarkTable, whole: int) -> Estimate:

@@ -1,0 +1,256 @@
+"""`self-bias` from a run, an import and a file of scores, through the command line."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from peerexam.cli import main
+from peerexam.errors import RecordFileError, SetupError
+from peerexam.protocols.self_bias_study import study_self_bias
+from peerexam.tasks.score_file import read_scores
+from peerexam.tasks.source_diversity import source_diversity
+
+SHARED = Path(__file__).resolve().parents[2].parent / "shared" / "data"
+
+EXAM = """
+name: planted
+seed: 3
+output: {output}
+agents:
+  - {{name: ada, model: "sim/ada?self_preference=0.3"}}
+  - {{name: bob, model: "sim/bob?home_advantage=0.3&ability=0.2"}}
+  - {{name: cyd, model: "sim/cyd?ability=-0.2"}}
+  - {{name: dan, model: "sim/dan"}}
+questions: {{domains: [a, b], per_domain: 15}}
+judging: {{ranking: {ranking}}}
+voting: {{rounds: 50}}
+"""
+
+
+@pytest.fixture(params=["round_robin", "merge_sort"])
+def run(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
+    """An exam with one judge that favours itself and one author that is better at home."""
+    folder = tmp_path / "run"
+    config = tmp_path / "EXAM.yaml"
+    config.write_text(EXAM.format(output=folder, ranking=request.param), encoding="utf-8")
+    assert main(["run", str(config), "--quiet"]) == 0
+    return folder
+
+
+def measured(found: dict[str, Any], name: str, role: str) -> dict[str, dict[str, Any]]:
+    return {
+        one["agent"]: one
+        for one in found["measures"]
+        if one["name"] == name and one["condition"] == role
+    }
+
+
+def test_what_is_planted_in_an_exam_is_found_in_its_roles(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    capsys.readouterr()
+    out = tmp_path / "study"
+    command = ["self-bias", str(run), "--rounds", "500", "--out", str(out), "--json"]
+    assert main(command) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert json.loads((out / "result.json").read_text())["measures"] == found["measures"]
+    # Win points as planted: ada by 0.3 as evaluator, bob by 0.3 as author, both show in both.
+    planted = {
+        "test set": {"bob": 0.3, "ada": 0.0, "cyd": 0.0},
+        "evaluator": {"ada": 0.3, "bob": 0.0, "cyd": 0.0, "dan": 0.0},
+        "both": {"ada": 0.3, "bob": 0.3, "cyd": 0.0},
+    }
+    for role, agents in planted.items():
+        third = measured(found, "self_bias_win_rate_third_party", role)
+        ranks = measured(found, "self_bias_third_party", role)
+        for agent, value in agents.items():
+            # Four standard errors on either side, from the interval's width: 16 intervals at 95 %
+            # would miss one by chance.
+            one = third[agent]
+            assert abs(one["value"] - value) <= one["high"] - one["low"], (role, agent)
+            assert ranks[agent]["value"] == pytest.approx(-3 * one["value"])
+            if value:
+                assert one["low"] > 0.05
+                assert ranks[agent]["p_holm"] < 0.05
+    comparisons = found["tables"]["decomposition"]["comparisons"]["effects"]
+    by_agent = {one["of"][0]: one for one in comparisons["self"]}
+    assert by_agent["ada"]["low"] > 0.15
+    home = {one["of"][0]: one for one in comparisons["home"]}
+    assert home["bob"]["low"] > 0.15
+    assert home["bob"]["smallest_findable"] > 0
+    headlines = [one for one in found["measures"] if one["headline"]]
+    assert {one["condition"] for one in headlines} == {"both"}
+    assert len(headlines) == 8
+
+
+def test_it_is_printed_for_people_with_both_estimates(
+    run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    capsys.readouterr()
+    assert main(["self-bias", str(run), "--rounds", "50"]) == 0
+    printed = capsys.readouterr()
+    for word in ("Eq. 1", "third parties", "test set", "evaluator", "both", "home advantage"):
+        assert word in printed.out
+    assert "types ÷ tokens" in printed.out
+    assert "no truth" in printed.err
+
+
+def test_one_judge_can_be_the_evaluator_of_the_test_sets(
+    run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    capsys.readouterr()
+    assert main(["self-bias", str(run), "--rounds", "50", "--evaluator", "dan", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["tables"]["theta"]["test set"]["targets"] == ["ada", "bob", "cyd"]
+    with pytest.raises(SetupError, match="no judge 'eve'"):
+        study_self_bias(run, evaluator="eve")
+
+
+@pytest.mark.shared
+def test_on_prd_ranks_and_win_rates_disagree_in_sign(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = SHARED / "prd_vicuna80"
+    if not source.exists():
+        pytest.skip("the shared data is not here")
+    assert main(["import", "prd", str(source), "--out", str(tmp_path / "prd")]) == 0
+    found = study_self_bias(tmp_path / "prd", rounds=500).to_json()
+    assert set(found["tables"]["missing_roles"]) == {"test set", "both"}
+    ranks = measured(found, "self_bias", "evaluator")
+    won = measured(found, "self_bias_win_rate", "evaluator")
+    assert len(ranks) == 5
+    assert {one["n"] for one in ranks.values()} == {80}
+    # Independently, from the rows of the data set: win points within a question, their ranks.
+    text = (source / "ratings_compact.csv").read_text(encoding="utf-8")
+    rows = list(csv.DictReader(text.splitlines()))
+    names = sorted(ranks)
+    at = {name: place for place, name in enumerate(names)}
+    first = np.full((5, 80, 5, 5), np.nan)
+    for row in rows:
+        if row["reviewer"] not in at or "answer-gpt35" in row["file"]:
+            continue
+        if "answer-gpt4" in row["file"]:
+            continue
+        place = (at[row["reviewer"]], int(row["question_id"]) - 1)
+        first[place][at[row["answer1"]], at[row["answer2"]]] = {"1": 1.0, "2": 0.0, "3": 0.5}[
+            row["score"]
+        ]
+    back = 1 - first.transpose(0, 1, 3, 2)
+    points = np.where(first == back, first, 0.5)  # orders that disagree are a tie
+    points[:, :, np.arange(5), np.arange(5)] = 0
+    score = points.sum(axis=3)
+    above = (score[..., None, :] > score[..., :, None]).sum(axis=3)
+    level = (score[..., None, :] == score[..., :, None]).sum(axis=3)
+    theta = (above + (level + 1) / 2).mean(axis=1)
+    rate = score.mean(axis=1) / 4
+    for name, i in at.items():
+        peers = [j for j in range(5) if j != i]
+        assert ranks[name]["value"] == pytest.approx(theta[i, i] - theta[peers, i].mean())
+        assert won[name]["value"] == pytest.approx(rate[i, i] - rate[peers, i].mean())
+    # Favours itself by win rate, and ranks itself no better: README, section 8.
+    assert won["bard"]["value"] > 0
+    assert ranks["bard"]["value"] > 0
+    assert ranks["gpt4"]["value"] < 0 < won["gpt4"]["value"]
+
+
+def written(path: Path, rows: list[tuple[Any, ...]], *head: str) -> Path:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([head or HEAD, *rows])
+    return path
+
+
+HEAD = ("segment", "target", "benchmark", "score", "role")
+LOWER = [
+    [[1.0, 2.0, 3.0], [2.0, 1.0, 3.0], [3.0, 2.0, 2.0]],
+    [[1.0, 3.0, 3.0], [1.0, 2.0, 3.0], [2.0, 3.0, 1.0]],
+]
+
+
+def rows_of(role: str) -> list[tuple[Any, ...]]:
+    return [
+        (f"s{s}", "abc"[i], "abc"[j], LOWER[s][j][i], role)
+        for s in range(2)
+        for j in range(3)
+        for i in range(3)
+    ]
+
+
+@pytest.mark.parametrize("role", ["testset", "evaluator", "both", ""])
+def test_scores_from_outside_give_equation_1_in_every_role(tmp_path: Path, role: str) -> None:
+    path = written(tmp_path / "scores.csv", rows_of(role))
+    found = study_self_bias(path, orientation="lower", rounds=50).to_json()
+    named = {"testset": "test set"}.get(role, role)
+    # As worked by hand in tests/stats/test_self_bias.py.
+    values = [one["value"] for one in measured(found, "self_bias", named).values()]
+    assert values == pytest.approx([-1.0, -0.75, -1.625])
+    assert found["about"]["better_scores"] == "lower"
+
+
+def test_a_file_may_hold_several_roles_and_the_texts_of_its_segments(tmp_path: Path) -> None:
+    rows = [(*row, "the cat sat" if row[2] == "a" else row[0]) for row in rows_of("testset")]
+    rows += [(*row, "") for row in rows_of("evaluator")]
+    path = written(tmp_path / "scores.csv", rows, *HEAD, "source")
+    found = study_self_bias(path, rounds=20).to_json()
+    assert set(found["tables"]["theta"]) == {"test set", "evaluator"}
+    first = found["tables"]["sources"][0]
+    # Two sources of the same three words.
+    assert (first["author"], first["sources"], first["type_token_ratio"]) == ("a", 2, 0.5)
+
+
+def test_what_is_wrong_in_a_file_is_named_with_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "scores.csv"
+    with pytest.raises(RecordFileError, match=r"scores.csv:3: the score 'good' is no number"):
+        read_scores(written(path, [("s", "a", "a", 1, ""), ("s", "b", "a", "good", "")]))
+    with pytest.raises(RecordFileError, match=r":3: a has a score on segment s by a already"):
+        read_scores(written(path, [("s", "a", "a", 1, ""), ("s", "a", "a", 2, "")]))
+    with pytest.raises(RecordFileError, match="'referee' is no role"):
+        read_scores(written(path, [("s", "a", "a", 1, "referee")]))
+    with pytest.raises(SetupError, match="no column benchmark"):
+        read_scores(written(path, [], "segment", "target", "score"))
+    with pytest.raises(SetupError, match="no score"):
+        read_scores(written(path, []))
+    with pytest.raises(SetupError, match="there is no file"):
+        study_self_bias(tmp_path / "none.csv")
+    with pytest.raises(SetupError, match="cannot be told"):
+        study_self_bias(written(path, [("s", "a", "b", 1, ""), ("s", "c", "b", 2, "")]), rounds=9)
+
+
+def test_settings_that_make_no_sense_are_refused(tmp_path: Path) -> None:
+    path = written(tmp_path / "scores.csv", rows_of(""))
+    with pytest.raises(SetupError, match="--rounds"):
+        study_self_bias(path, rounds=0)
+    with pytest.raises(SetupError, match="--evaluator"):
+        study_self_bias(path, evaluator="a")
+    with pytest.raises(SetupError, match="--orientation"):
+        study_self_bias(tmp_path, orientation="lower")
+    with pytest.raises(SetupError, match="no run"):
+        study_self_bias(tmp_path)
+
+
+def test_sources_that_say_the_same_are_less_diverse() -> None:
+    pytest.importorskip("sacrebleu")
+    alike = ["how far is the moon from here", "how far is the sun from here", "how far is it"]
+    unlike = ["why do cats purr", "name a prime above ninety", "translate: good morning"]
+    one, other = source_diversity({"alike": alike, "unlike": unlike}, k=1)
+    assert one.type_token_ratio is not None
+    assert other.type_token_ratio is not None
+    # By hand: 9 different words (how far is the moon from here sun it) of 18.
+    assert one.words == 18
+    assert one.type_token_ratio == pytest.approx(9 / 18)
+    assert other.type_token_ratio > one.type_token_ratio
+    assert np.mean(one.chrf) > np.mean(other.chrf)
+    assert len(one.chrf) == 3
+
+
+def test_chrf_at_k_is_that_of_sacrebleu_with_the_nearest() -> None:
+    chrf = pytest.importorskip("sacrebleu").sentence_chrf
+    texts = ["the red house", "the red horse", "a blue boat"]
+    (found,) = source_diversity({"a": texts}, k=1, seed=0)
+    expected = [max(chrf(x, [y]).score for y in texts if y != x) for x in texts]
+    assert sorted(found.chrf) == pytest.approx(sorted(expected))
