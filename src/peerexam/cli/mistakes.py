@@ -11,7 +11,10 @@ from peerexam.calls import Json
 from peerexam.cli import COMPLETE
 from peerexam.cli.output import plain, say, say_json
 from peerexam.errors import SetupError
+from peerexam.protocols.annotator_agreement import AnnotatorAgreement, annotator_agreement
 from peerexam.protocols.mistake_statistics import DyckCheck, TaskCounts, check_dyck, task_counts
+from peerexam.stats.estimate import Estimate
+from peerexam.tasks.location_votes import read_location_votes
 from peerexam.tasks.mistakes import load_traces
 
 _ELSEWHERE = {
@@ -45,18 +48,53 @@ def tasks_from(text: str) -> tuple[str, ...] | None:
 
 
 def _stats(arguments: argparse.Namespace) -> int:
-    counts = task_counts(load_traces(Path(arguments.path)))
+    traces = load_traces(Path(arguments.path))
+    counts = task_counts(traces)
+    agreement: list[AnnotatorAgreement] = []
+    if arguments.annotations:
+        votes = read_location_votes(Path(arguments.annotations), traces)
+        agreement = annotator_agreement(traces, votes)
     if arguments.json:
-        say_json(
-            {
-                "tasks": [one.row for one in counts],
-                "cross": [one.cross for one in counts],
-                "floors": [{"task": one.task, **one.floors.to_json()} for one in counts],
-            }
-        )
+        body: dict[str, Json] = {
+            "tasks": [one.row for one in counts],
+            "cross": [one.cross for one in counts],
+            "floors": [{"task": one.task, **one.floors.to_json()} for one in counts],
+        }
+        if arguments.annotations:
+            body["annotators"] = [one.to_json() for one in agreement]
+        say_json(body)
         return COMPLETE
     say(stats_text(counts))
+    if arguments.annotations:
+        say("\nAgreement of annotators\n\n" + agreement_text(agreement))
     return COMPLETE
+
+
+def agreement_text(agreement: Sequence[AnnotatorAgreement]) -> str:
+    """Krippendorff's alpha by task, and how often the majority is the label."""
+    if not agreement:
+        return "nobody voted on any trace"
+    return _table(
+        [
+            {
+                "task": one.task,
+                "alpha": _between(one.alpha, 1, ""),
+                "traces": one.alpha.n,
+                "majority is the label": _between(one.majority, 100, " %"),
+            }
+            for one in agreement
+        ]
+    )
+
+
+def _between(one: Estimate, times: float, unit: str) -> str:
+    """A value with its interval, or why there is none."""
+    if one.value is None:
+        return one.reason or "none"
+    value = f"{times * one.value:.3f}{unit}"
+    if one.low is None or one.high is None:
+        return value
+    return f"{value} ({times * one.low:.3f} to {times * one.high:.3f})"
 
 
 def stats_text(counts: Sequence[TaskCounts]) -> str:

@@ -103,6 +103,11 @@ def _mistakes(commands: Commands, command: AddCommand, running_flags: AddFlags) 
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     stats = _action(actions, "stats", "count a folder in the layout of BIG-Bench Mistake")
     stats.add_argument("path", metavar="DIR", help="the folder with its JSONL files")
+    stats.add_argument(
+        "--annotations",
+        metavar="CSV",
+        help="several people's votes (trace, annotator, location): how far do they agree?",
+    )
     dyck = _action(actions, "dyck", "check the steps of Dyck traces by rule")
     dyck.add_argument("path", metavar="FILE", help="dyck_languages.jsonl")
     find = _action(actions, "find", "ask agents where the first mistake of a trace is")
