@@ -16,7 +16,8 @@ from peerexam.stats.tables import comparisons_from, positions_from
 
 AGENTS, JUDGES, QUESTIONS = ("a", "b", "c"), ("j", "k"), ("1", "2", "3")
 
-WINNERS = st.sampled_from(["first", "second", "tie", None])
+_WINNERS: list[Winner | None] = ["first", "second", "tie", None]
+WINNERS = st.sampled_from(_WINNERS)
 
 
 @st.composite
@@ -79,8 +80,8 @@ def test_rows_have_the_points_of_the_results_times_the_copies(
 
 
 def test_means_of_many_verdicts_are_no_rows() -> None:
-    winners: list[Winner] = ["first", *["second"] * 12]
-    said = [Verdict("1", "j", "a", "b", winner) for winner in winners]
+    said = [Verdict("1", "j", "a", "b", "second") for _ in range(12)]
+    said.append(Verdict("1", "j", "a", "b", "first"))
     said.append(Verdict("1", "j", "b", "a", "tie"))
     with pytest.raises(StatisticsError, match="export the verdicts alone"):
         results(said, [], "average")[0].copies()
