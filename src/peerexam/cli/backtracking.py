@@ -1,0 +1,115 @@
+"""`peerexam mistakes backtrack` and `train`: traces taken up again, and a classifier of steps."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from peerexam.cli import COMPLETE
+from peerexam.cli.mistakes import tasks_from
+from peerexam.cli.output import note, plain, say, say_json
+from peerexam.cli.studying import config_from, folder_of, perform
+from peerexam.protocols.backtracking_measures import backtracking_result
+from peerexam.protocols.backtracking_plan import backtracking_plan
+from peerexam.protocols.backtracking_study import Backtracking, backtrack_all, write_backtracks
+from peerexam.protocols.locators import locators_from
+from peerexam.protocols.mistake_finding import drawn
+from peerexam.protocols.progress import Progress
+from peerexam.protocols.reward_training import HeldOut, train_held_out
+from peerexam.protocols.study_result import StudyResult
+from peerexam.report.reward_curve import write_curve
+from peerexam.tasks.mistakes import load_traces
+from peerexam.tasks.step_training import EPOCHS, Training
+
+
+def backtrack(arguments: argparse.Namespace) -> int:
+    """Perform the action."""
+    config = config_from(arguments, "backtracking")
+    whole = load_traces(Path(arguments.path), tasks_from(arguments.tasks))
+    work = Backtracking(
+        drawn(whole, arguments.limit, arguments.seed),
+        whole,
+        locators_from(arguments.locations),
+        arguments.samples,
+        arguments.seed,
+    )
+    out = folder_of(arguments, "runs/backtracking")
+
+    async def perform_it(progress: Progress, db: str | None) -> StudyResult:
+        done = await backtrack_all(config, work, out, db=db, progress=progress)
+        write_backtracks(out, done.rows)
+        result = backtracking_result(work, done)
+        if "curve" in result.tables:
+            write_curve(out, result.tables["curve"])
+        return result
+
+    return perform(arguments, out, backtracking_plan(config, work), perform_it)
+
+
+def train(arguments: argparse.Namespace) -> int:
+    """Perform the action."""
+    encoder = None if arguments.encoder == "none" else arguments.encoder
+    training = Training(
+        encoder, EPOCHS if arguments.epochs is None else arguments.epochs, arguments.seed
+    )
+    traces = load_traces(Path(arguments.path))
+    out = Path(arguments.out)
+
+    def told(text: str) -> None:
+        if not arguments.json:
+            note(text)
+
+    found = train_held_out(traces, training, arguments.hold_out, out, told)
+    if arguments.json:
+        say_json({"tasks": [one.to_json() for one in found], "out": str(out)})
+        return COMPLETE
+    say(table_text(found))
+    return COMPLETE
+
+
+def table_text(found: list[HeldOut]) -> str:
+    """Table 7's shape: accuracy on the task held out, beside what costs nothing."""
+    head = (
+        "held out",
+        "accuracy",
+        "interval",
+        "prior",
+        "own prior",
+        "no mistake",
+        "random",
+        "n",
+        "view",
+    )
+    rows = [head, *(_row(one) for one in found)]
+    widths = [max(len(row[at]) for row in rows) for at in range(len(head))]
+    lines = [
+        "  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in rows
+    ]
+    return "\n".join(
+        [
+            lines[0],
+            "─" * sum(widths, 2 * len(widths)),
+            *lines[1:],
+            "",
+            *(f"{one.task}: {one.folder}" for one in found),
+        ]
+    )
+
+
+def _row(one: HeldOut) -> tuple[str, ...]:
+    def share(value: float) -> str:
+        return f"{100 * value:.2f}"
+
+    got = one.accuracy
+    ends = "" if got.low is None or got.high is None else f"{share(got.low)} to {share(got.high)}"
+    return (
+        plain(one.task),
+        share(got.value or 0.0),
+        ends,
+        share(one.prior),
+        share(one.own_prior),
+        share(one.none),
+        share(one.random),
+        str(got.n),
+        one.view,
+    )
