@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from peerexam.agents.base import Agent
@@ -155,7 +155,7 @@ def choosing(
 ) -> Rendered:
     """The discrimination prompt; question and candidates are fenced as data."""
     fence = fence_for(seed, question, [question, *candidates])
-    return prompts.render(
+    rendered = prompts.render(
         "choose",
         chat,
         task=task,
@@ -170,6 +170,10 @@ def choosing(
         wording_2=wording.number == 2,
         wording_3=wording.number == 3,
     )
+    if chat or wording.reasons or wording.verbatim:
+        return rendered
+    # A text that goes on has said its label where the line ends.
+    return replace(rendered, stop=("\n", *rendered.stop))
 
 
 async def choose(

@@ -74,6 +74,8 @@ def _after_cue(rest: str, labels: Sequence[str]) -> str | Unreadable:
         return Unreadable(f"there is no answer '{found['label'][:20]}'")
     behind = rest[found.end() :]
     several = re.match(_OTHER + token.replace("?P<label>", ""), behind, re.IGNORECASE)
+    if re.match(r"\s*[0-9]", behind):
+        return Unreadable(f"'{rest[:80]}' goes on with another number")
     sentence = re.split(r"[.!?](?:\s|$)|\bbecause\b|\bsince\b", behind)[0]
     if several or _DOUBT.search(sentence):
         return Unreadable(f"'{rest[:80]}' leaves open which answer is meant")

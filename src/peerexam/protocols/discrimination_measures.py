@@ -124,9 +124,7 @@ class _Agent:
                 float(np.mean([c.references.get(name, False) for c in one.candidates]))
                 for one in self.rows
             ]
-            estimate = mean_score(
-                np.array(values), self.cluster, (0, 1), seed=self.settings.seed, left_out=self.lost
-            )
+            estimate = mean_score(np.array(values), self.cluster, (0, 1), left_out=self.lost)
             title = f"nearer to a true reference ({name})"
             yield Measure(self.agent, name, title, estimate, self.settings.task.name)
 
@@ -166,7 +164,6 @@ class _Agent:
             chosen.credit,
             cluster,
             self.settings.task.scale,
-            seed=self.settings.seed,
             left_out=lost,
         )
         yield self._measure("s_disc", "S_disc: the candidate chosen", mean, condition)
@@ -229,8 +226,7 @@ class _Agent:
         return np.unique(self.cluster[kept], return_inverse=True)[1].reshape(-1)
 
     def _mean(self, values: Floats) -> Estimate:
-        scale, seed = self.settings.task.scale, self.settings.seed
-        return mean_score(values, self.cluster, scale, seed=seed, left_out=self.lost)
+        return mean_score(values, self.cluster, self.settings.task.scale, left_out=self.lost)
 
     def _difference(self, first: Floats, second: Floats, cluster: Ints, lost: int) -> Estimate:
         low, high = self.settings.task.scale

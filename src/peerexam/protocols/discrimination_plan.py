@@ -91,7 +91,10 @@ class _Counting:
             rotations -= 1
         calls = len(settings.items) * rotations * times
         reply = variation.max_tokens(settings.task) // 2
-        return self._line(name, purpose, calls, self._choosing_tokens(variation), reply)
+        # Where no candidate is wrong, simplified is the plain prompt.
+        least = 0 if variation.simplified and plain_too else calls
+        count, prompt = Span(least, calls, calls), self._choosing_tokens(variation)
+        return StudyWork(name, purpose, count, count * prompt, count * reply)
 
     def _judgements(self, kind: str, name: str) -> StudyWork:
         settings = self.settings

@@ -60,7 +60,14 @@ def majority(scores: Floats, groups: Ints) -> Floats:
 
 
 def difference(
-    first: Floats, second: Floats, cluster: Ints, span: float, *, seed: int, left_out: int = 0
+    first: Floats,
+    second: Floats,
+    cluster: Ints,
+    span: float,
+    *,
+    seed: int,
+    left_out: int = 0,
+    rounds: int = ROUNDS,
 ) -> Estimate:
     """The mean of first − second, with a paired bootstrap interval and a sign-flip test.
 
@@ -74,21 +81,22 @@ def difference(
         span: The largest difference there can be.
         seed: Of bootstrap and test.
         left_out: Items without values.
+        rounds: Of bootstrap and test.
     """
     _check(first, second, cluster)
     if len(first) == 0:
         return _nothing(left_out)
-    method = f"paired bootstrap by item, sign-flip test ({ROUNDS:,} rounds each, seed {seed})"
+    method = f"paired bootstrap by item, sign-flip test ({rounds:,} rounds each, seed {seed})"
     gap = first - second
     sums = sum_by_cluster(gap[:, None], cluster)
     counts = sum_by_cluster(np.ones((len(gap), 1)), cluster)
-    low, high = _interval(sums, counts, span, seed)
-    p = float(sign_flip_p(sums, rounds=ROUNDS, rng=np.random.default_rng((seed, 1)))[0])
+    low, high = _interval(sums, counts, span, seed, rounds)
+    p = float(sign_flip_p(sums, rounds=rounds, rng=np.random.default_rng((seed, 1)))[0])
     return Estimate(float(gap.mean()), low, high, p, None, len(gap), left_out, method)
 
 
 def mean_score(
-    values: Floats, cluster: Ints, scale: tuple[float, float], *, seed: int, left_out: int = 0
+    values: Floats, cluster: Ints, scale: tuple[float, float], *, left_out: int = 0
 ) -> Estimate:
     """A mean score and its interval, which stays on the scale."""
     _check(values, values, cluster)
@@ -143,14 +151,14 @@ def task_average(pairs: Sequence[tuple[float, float]]) -> float:
 
 
 def _interval(
-    sums: Floats, counts: Floats, span: float, seed: int
+    sums: Floats, counts: Floats, span: float, seed: int, rounds: int
 ) -> tuple[float | None, float | None]:
     if not sums.any() and len(sums):
         bounds = wilson(0, len(sums), CONFIDENCE)
         most = (bounds[1] if bounds else 1.0) * span
         return -most, most
     rng = np.random.default_rng((seed, 0))
-    found = bootstrap_ratios(sums, counts, rounds=ROUNDS, rng=rng, confidence=CONFIDENCE)[0]
+    found = bootstrap_ratios(sums, counts, rounds=rounds, rng=rng, confidence=CONFIDENCE)[0]
     if found is None:
         return None, None
     return max(found[0], -span), min(found[1], span)

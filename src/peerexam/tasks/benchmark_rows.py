@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from peerexam.calls import Json
@@ -39,6 +39,27 @@ def file_rows(path: Path) -> Iterator[Row]:
         raise SetupError(f"{path} cannot be read: {error.strerror or error}") from error
     except UnicodeDecodeError as error:
         raise SetupError(f"{path} is not UTF-8 text: save it as UTF-8") from error
+
+
+def located(path: Path | None, names: Sequence[str]) -> Path | None:
+    """The file to read: of a folder the first that it has of these names, else the path itself."""
+    if path is None or not path.is_dir():
+        return path
+    return next((path / name for name in names if (path / name).is_file()), path)
+
+
+def benchmark_rows(place: Path | None, name: str, config: str | None, split: str) -> Iterator[Row]:
+    """The rows of a file; of a folder, as `datasets` reads it; or of the hub.
+
+    Args:
+        place: As `located` has it; None is the hub.
+        name: Of the data set on the hub.
+        config: Its configuration.
+        split: Its split.
+    """
+    if place is None:
+        return hub_rows(name, config, split)
+    return hub_rows(str(place), None, split) if place.is_dir() else file_rows(place)
 
 
 def hub_rows(name: str, config: str | None, split: str) -> Iterator[Row]:

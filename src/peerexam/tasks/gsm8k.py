@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from peerexam.errors import RecordFileError, SetupError
-from peerexam.tasks.benchmark_rows import Row, file_rows, hub_rows, text_of
+from peerexam.tasks.benchmark_rows import Row, benchmark_rows, located, text_of
 from peerexam.tasks.benchmark_task import BenchmarkTask, Item, with_own_ids
 
 HUB = ("openai/gsm8k", "main", "test")
@@ -91,20 +91,11 @@ def read(path: Path | None) -> tuple[Item, ...]:
         RecordFileError: A row lacks its question or a readable answer.
         SetupError: There are no rows.
     """
-    items = tuple(with_own_ids(_items(benchmark_rows(path), path)))
+    place = located(path, FILES)
+    items = tuple(with_own_ids(_items(benchmark_rows(place, *HUB), place)))
     if not items:
         raise SetupError(f"{path or HUB[0]} holds no question of GSM8K")
     return items
-
-
-def benchmark_rows(path: Path | None) -> Iterator[Row]:
-    """Rows of the hub, of a folder, or of a file."""
-    if path is None:
-        return hub_rows(*HUB)
-    if not path.is_dir():
-        return file_rows(path)
-    held = next((path / name for name in FILES if (path / name).is_file()), None)
-    return file_rows(held) if held else hub_rows(str(path), None, HUB[2])
 
 
 def _items(rows: Iterator[Row], path: Path | None) -> Iterator[Item]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from peerexam.calls import Json
 from peerexam.errors import RecordFileError, SetupError
 from peerexam.runfolder import read_jsonl
-from peerexam.tasks.benchmark_rows import Row, file_rows, hub_rows
+from peerexam.tasks.benchmark_rows import Row, benchmark_rows, located
 from peerexam.tasks.benchmark_task import BenchmarkTask, Item, with_own_ids
 
 HUB = ("HuggingFaceH4/mt_bench_prompts", None, "train")
@@ -40,13 +40,8 @@ def read(path: Path | None) -> tuple[Item, ...]:
         RecordFileError: A row lacks its turns.
         SetupError: There are no rows.
     """
-    file = path / QUESTIONS if path is not None and path.is_dir() else path
-    if file is None:
-        rows: Iterator[Row] = hub_rows(*HUB)
-    elif path is not None and path.is_dir() and not file.is_file():
-        rows = hub_rows(str(path), None, HUB[2])
-    else:
-        rows = file_rows(file)
+    file = located(path, (QUESTIONS,))
+    rows = benchmark_rows(file, *HUB)
     answers = {} if file is None else _references(file.parent)
     items = tuple(with_own_ids(_items(rows, file, answers)))
     if not items:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from peerexam.calls import Json
 from peerexam.errors import RecordFileError, SetupError
-from peerexam.tasks.benchmark_rows import Row, file_rows, hub_rows, text_of, texts_of
+from peerexam.tasks.benchmark_rows import Row, benchmark_rows, text_of, texts_of
 from peerexam.tasks.benchmark_task import BenchmarkTask, Item, with_own_ids
 
 HUB = ("mandarjoshi/trivia_qa", "rc.nocontext", "validation")
@@ -63,22 +63,22 @@ def read(path: Path | None) -> tuple[Item, ...]:
         RecordFileError: A row lacks its question or its answer.
         SetupError: There are no rows.
     """
-    items = tuple(with_own_ids(_items(_rows(path), path)))
+    found = (_items(benchmark_rows(place, *HUB), place) for place in _places(path))
+    items = tuple(with_own_ids(chain.from_iterable(found)))
     if not items:
         raise SetupError(f"{path or HUB[0]} holds no question of TriviaQA")
     return items
 
 
-def _rows(path: Path | None) -> Iterator[Row]:
-    if path is None:
-        return hub_rows(*HUB)
-    if not path.is_dir():
-        return file_rows(path)
+def _places(path: Path | None) -> list[Path | None]:
+    """What to read: of a folder both official files, where it has them."""
+    if path is None or not path.is_dir():
+        return [path]
     for folder in (path, path / "qa"):
-        held = [folder / name for name in FILES if (folder / name).is_file()]
+        held: list[Path | None] = [folder / name for name in FILES if (folder / name).is_file()]
         if held:
-            return chain.from_iterable(map(file_rows, held))
-    return hub_rows(str(path), None, HUB[2])
+            return held
+    return [path]
 
 
 def _items(rows: Iterator[Row], path: Path | None) -> Iterator[Item]:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from peerexam.calls import Json
 from peerexam.errors import MissingExtraError, RecordFileError, SetupError
-from peerexam.tasks.benchmark_rows import Row, file_rows, hub_rows, text_of
+from peerexam.tasks.benchmark_rows import Row, benchmark_rows, located, text_of
 from peerexam.tasks.benchmark_task import BenchmarkTask, Item, with_own_ids
 from peerexam.tasks.rouge import rouge
 
@@ -88,19 +88,11 @@ def read(path: Path | None) -> tuple[Item, ...]:
         RecordFileError: A row lacks its question or its answers.
         SetupError: There are no rows.
     """
-    items = tuple(with_own_ids(_items(_rows(path), path)))
+    place = located(path, FILES)
+    items = tuple(with_own_ids(_items(benchmark_rows(place, *HUB), place)))
     if not items:
         raise SetupError(f"{path or HUB[0]} holds no question of TruthfulQA")
     return items
-
-
-def _rows(path: Path | None) -> Iterator[Row]:
-    if path is None:
-        return hub_rows(*HUB)
-    if not path.is_dir():
-        return file_rows(path)
-    held = next((path / name for name in FILES if (path / name).is_file()), None)
-    return file_rows(held) if held else hub_rows(str(path), None, HUB[2])
 
 
 def _items(rows: Iterator[Row], path: Path | None) -> Iterator[Item]:
