@@ -48,6 +48,7 @@ _STOPS: Mapping[str, tuple[str, ...]] = {
     "truthful.completion": ("\n",),
     "informative.completion": ("\n",),
     "reask_line.completion": ("\n",),
+    "next_thought.completion": ("\n",),
     "locate_mistake.completion": ("\n\n",),
     "calculate.completion": ("\n",),
     "own_choice.completion": ("\n\n",),
