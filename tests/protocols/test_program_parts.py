@@ -38,7 +38,8 @@ Write = Callable[[str], str | Completion]
 
 def writer(write: Write) -> ScriptedAgent:
     def reply(request: Request) -> str | Completion:
-        return write(request.messages[-1].content.rpartition("Question: ")[2].strip())
+        last = request.messages[-1].content.rpartition("Question: ")[2]
+        return write(last.removesuffix("Program:").strip())
 
     return ScriptedAgent(reply, "writer")
 
