@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from peerexam.report import (
     profile_view,
     standings_view,
 )
+from peerexam.report.agent_profiles import AgentProfile, read_profiles
 from peerexam.report.axis import WIDTH
 from peerexam.report.browse import QUESTION_LIMIT, Browsable, browsable
 from peerexam.report.depth_curve import LEAST_AT_RISK, depth_curve
@@ -50,14 +51,19 @@ def write_report(
     # A run that stopped before its standings still has questions and answers to read.
     standings = run.read_standings() if run.standings_path.exists() else {}
     questions = browsable(run, int(manifest.get("seed") or 0), question_limit)
+    profiles, notes = read_profiles(folder)
     target = run.report_path if out is None else out
     target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_bytes(encoded(render(manifest, standings, questions)))
+    target.write_bytes(encoded(render(manifest, standings, questions, profiles, notes)))
     return target
 
 
 def render(
-    manifest: Mapping[str, Json], standings: Mapping[str, Json], questions: Browsable
+    manifest: Mapping[str, Json],
+    standings: Mapping[str, Json],
+    questions: Browsable,
+    profiles: Sequence[AgentProfile] = (),
+    profile_notes: Sequence[str] = (),
 ) -> str:
     """The page as text."""
     style, script = resource("report.css"), resource("report.js")
@@ -74,6 +80,8 @@ def render(
         script=script,
         data=embedded_json(questions.body),
         axis_width=WIDTH,
+        profiles=profiles,
+        profile_notes=profile_notes,
         **_run_facts(manifest, standings, questions),
         **_standings_facts(standings),
         **_judges_facts(standings),
