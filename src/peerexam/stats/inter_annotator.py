@@ -7,7 +7,9 @@ questions with replacement.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
+import krippendorff
 import numpy as np
 
 from peerexam.errors import StatisticsError
@@ -66,8 +68,9 @@ def krippendorff_alpha(
 ) -> Estimate:
     """Krippendorff's α of scores on an interval scale (squared differences).
 
-    α = 1 − Dₒ / Dₑ (Krippendorff 2011, "Computing Krippendorff's Alpha-Reliability"). Items with
-    fewer than two scores are left out.
+    α = 1 − Dₒ / Dₑ (Krippendorff 2011, "Computing Krippendorff's Alpha-Reliability"): the value by
+    the package `krippendorff`, the bootstrap by the same formula over sums. Items with fewer than
+    two scores are left out.
 
     Args:
         scores: What people gave each item.
@@ -85,7 +88,22 @@ def krippendorff_alpha(
     rows = np.array([_moments(one) for one in scores if len(one) >= 2]).reshape(-1, 4)
     left_out = int((~kept).sum())
     name = "Krippendorff's alpha, interval scale"
-    return _estimate(rows, cluster[kept], _alpha, rounds, rng, confidence, left_out, name)
+    found = _estimate(rows, cluster[kept], _alpha, rounds, rng, confidence, left_out, name)
+    if found.value is None:
+        return found
+    return replace(found, value=_interval_alpha([one for one in scores if len(one) >= 2]))
+
+
+def _interval_alpha(scores: Sequence[Sequence[float]]) -> float:
+    values = np.unique(np.concatenate([np.asarray(one, np.float64) for one in scores]))
+    counts = np.zeros((len(scores), len(values)))
+    for row, one in enumerate(scores):
+        np.add.at(counts[row], np.searchsorted(values, one), 1.0)
+    return float(
+        krippendorff.alpha(
+            value_counts=counts, value_domain=values, level_of_measurement="interval"
+        )
+    )
 
 
 def _moments(scores: Sequence[float]) -> tuple[float, float, float, float]:

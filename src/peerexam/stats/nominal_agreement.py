@@ -6,6 +6,7 @@ far several agents agree on where the mistake is.
 
 from __future__ import annotations
 
+import krippendorff
 import numpy as np
 
 from peerexam.errors import StatisticsError
@@ -29,6 +30,8 @@ def nominal_alpha(
 ) -> Estimate:
     """Krippendorff's α, nominal metric, with any number of raters and missing labels.
 
+    The value is that of the package `krippendorff`; the bootstrap, which needs it for a thousand
+    draws at once, goes by the same formula over sums by unit:
     α = 1 − (N − 1) Σᵤ Σ_c n_uc (n_u − n_uc) / (n_u − 1) / Σ_c n_c (N − n_c), n_uc being how often
     unit u got label c, n_u, n_c and N its sums, over units with two labels or more (Krippendorff
     2011, "Computing Krippendorff's Alpha-Reliability", section C).
@@ -55,12 +58,13 @@ def nominal_alpha(
     if not kept.any():
         reason = "no unit was labelled twice"
         return Estimate(None, left_out=left_out, method=_NAME, reason=reason)
-    rows = _sums(_counts(labels[kept]))
-    value = float(_alpha(rows.sum(axis=0)[None, :])[0])
-    n = len(rows)
-    if np.isnan(value):
+    counts = _counts(labels[kept])
+    n = len(counts)
+    if counts.shape[1] < 2:
         reason = "there is one label only"
         return Estimate(None, n=n, left_out=left_out, method=_NAME, reason=reason)
+    value = float(krippendorff.alpha(value_counts=counts, level_of_measurement="nominal"))
+    rows = _sums(counts)
     if n == 1:
         return Estimate(value, n=n, left_out=left_out, method=_NAME)
     drawn = bootstrap([rows], lambda parts: _alpha(parts[0]), rounds=rounds, rng=rng)
