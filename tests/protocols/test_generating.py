@@ -14,6 +14,7 @@ from peerexam.errors import ConfigError, OverloadedError, PeerexamError, SetupEr
 from peerexam.examiners.prompts import PromptLibrary
 from peerexam.protocols.config import ExamConfig
 from peerexam.protocols.generating import Generated, generate, plan_setting
+from peerexam.protocols.plan import plan
 from peerexam.protocols.runner import run_exam
 from peerexam.records import to_json
 from peerexam.runfolder import RunFolder
@@ -224,6 +225,23 @@ async def test_the_same_config_generates_and_then_examines(tmp_path: Path) -> No
     # The authors are among the examinees, so that it is seen whether their own suit them.
     home = {row["agent"]: row["n"] for row in outcome.standings["home_advantage"]}
     assert home == {"a": 24, "b": 24, "c": 24}
+
+
+async def test_nothing_is_added_to_sealed_questions(tmp_path: Path) -> None:
+    agents = cast()
+    plain = await made(tmp_path / "set", agents, config())  # without levels and references
+    more = {
+        "file": str(tmp_path / "set"),
+        "levels": {"classifiers": ["grader"]},
+        "references": {"draws": 1},
+    }
+    exam = config(questions=more, judging={"ranking": "none"})
+    assert {line.task for line in plan(exam).lines} == {"answers", "marks"}
+    agents = {**cast(), "idle": ScriptedAgent(lambda _: "So.", "idle", features={"chat"})}
+    await run_exam(exam, tmp_path / "run", agents=dict(agents))
+    manifest = RunFolder(tmp_path / "run").read_manifest()
+    assert manifest["questions_hash"] == plain.questions.seal
+    assert any("sealed data set" in note for note in manifest["notes"])
 
 
 async def test_a_run_and_a_data_set_do_not_share_a_folder(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from peerexam.protocols.hints import hints
 from peerexam.protocols.prices import quotes
 from peerexam.protocols.spans import Span, total
 from peerexam.tasks.question_file import load_questions
+from peerexam.tasks.sealed_questions import is_sealed
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,14 +109,15 @@ def plan(config: ExamConfig, own_questions: Sequence[str] | None = None) -> Plan
     counting = Counting(config, own_questions, authors)
     noting = NoteCounting(config, counting, held)
     prices = quotes(config)
+    notes = [] if held is not None and file is not None and is_sealed(file) else [*noting.work()]
     lines = tuple(
         _priced(work, prices[work.agent.name])
-        for work in in_order_of_file(config, [*counting.work(), *noting.work()])
+        for work in in_order_of_file(config, [*counting.work(), *notes])
     )
     return Plan(
         lines,
         counting.questions,
-        (*counting.assumptions(), *noting.assumptions()),
+        (*counting.assumptions(), *(noting.assumptions() if notes else ())),
         prices,
         tuple(hints(config, counting)),
     )

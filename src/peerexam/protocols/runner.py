@@ -31,7 +31,7 @@ from peerexam.protocols.outcome import Outcome
 from peerexam.protocols.probing import write_probes
 from peerexam.protocols.probing_exam import probe_for_fitness
 from peerexam.protocols.progress import Progress
-from peerexam.protocols.question_notes import annotate, write_notes
+from peerexam.protocols.question_notes import Annotated, annotate, write_notes
 from peerexam.protocols.running import examine_all
 from peerexam.protocols.setting import QuestionSet, given_questions
 from peerexam.protocols.setup_digest import setup_digest
@@ -39,9 +39,14 @@ from peerexam.protocols.staging import Stage, stage
 from peerexam.protocols.standing_records import Standing
 from peerexam.runfolder import RunFolder
 from peerexam.tasks.question_file import load_questions
+from peerexam.tasks.sealed_questions import is_sealed
 
 T = TypeVar("T")
 
+_SEALED = (
+    "the questions are those of a sealed data set: levels and references are as they came with "
+    "them, and none was asked for"
+)
 _NOT_IN_A_NAME = re.compile(r'[/\\:*?"<>|\x00-\x1f\x7f]')
 
 
@@ -83,7 +88,7 @@ async def _hold(
         questions = await _questions(config, scene)
         planned = questions.planned
         _note(progress, "asking for levels and references")
-        annotated = await annotate(questions, scene, config)
+        annotated = await _annotated(questions, scene, config)
     except BudgetReachedError as reached:
         return await _before_any_question(config, folder, scene, planned, reached)
     questions = annotated.questions
@@ -184,6 +189,16 @@ def in_own_loop(work: Coroutine[Any, Any, T]) -> T:
     if failure:
         raise failure[0]
     return result[0]
+
+
+async def _annotated(questions: QuestionSet, scene: Stage, config: ExamConfig) -> Annotated:
+    """With levels and references, unless the questions were sealed before and stay as they are."""
+    file, asked = config.questions.file, scene.annotators
+    if file is None or not is_sealed(file):
+        return await annotate(questions, scene, config)
+    if not asked.classifiers and not asked.authors:
+        return Annotated(questions)
+    return Annotated(replace(questions, notes=(*questions.notes, _SEALED)))
 
 
 async def _questions(config: ExamConfig, scene: Stage) -> QuestionSet:

@@ -39,6 +39,13 @@ def _places(folder: Path) -> tuple[Path, Path]:
     return folder / "data" / "questions.jsonl", folder / "questions.jsonl"
 
 
+def is_sealed(path: Path) -> bool:
+    """Whether a file of questions, or a folder with one, has a seal: nothing may be added to it."""
+    if is_question_folder(path):
+        path = questions_path(path)
+    return _sealed_hash(path) is not None
+
+
 def is_record(body: Json) -> bool:
     """Whether an entry of a file is a question as peerexam writes it, and not a user's own."""
     return isinstance(body, dict) and body.keys() >= _MARKS_OF_A_RECORD
