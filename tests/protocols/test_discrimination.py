@@ -400,7 +400,7 @@ async def test_judges_that_say_what_people_said_give_the_labels_of_the_data(
     }
     items = tuple(Item(f"t{at}", q, ("Yes.",), ("No.",)) for at, q in enumerate(questions))
 
-    def said(place: int) -> Callable[[Request], str]:
+    def repeating(place: int) -> Callable[[Request], str]:
         def reply(request: Request) -> str:
             text = request.messages[0].content
             question, _, answer = text[3:].rpartition("\n")[0].partition("\nA: ")
@@ -412,8 +412,8 @@ async def test_judges_that_say_what_people_said_give_the_labels_of_the_data(
     pytest.importorskip("sacrebleu")
     agents = (
         ScriptedAgent(lambda _: "Choice: 2", "one"),
-        ScriptedAgent(said(0), "t", features=()),
-        ScriptedAgent(said(1), "i", features=()),
+        ScriptedAgent(repeating(0), "t", features=()),
+        ScriptedAgent(repeating(1), "i", features=()),
     )
     what = settings(TRUTHFULQA, items=items, judges=("t", "i"), given={"": given})
     result = await held(tmp_path, what, *agents)
