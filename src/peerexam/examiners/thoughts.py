@@ -105,7 +105,7 @@ class ThoughtPrompts:
         """For the thought that follows some steps."""
         shown = worked_examples(task)
         chat = "chat" in self.features
-        fields = {"about": shown.about, "examples": shown.examples, "number": len(steps) + 1}
+        fields = {"about": shown.about, "examples": shown.examples, "count": len(steps) + 1}
         if not chat:
             # A base model reads on from here, so a thought must stay on its line.
             kept = tuple(" ".join(step.splitlines()) for step in steps)

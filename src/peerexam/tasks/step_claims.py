@@ -16,6 +16,7 @@ from itertools import pairwise
 
 _TOKEN = re.compile(r"\d+(?:\.\d+)?|\b[A-Z]\b|[-+*/()\[\]×]")
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
+_SIGNS = (["+"], ["-"], ["*"], ["/"], ["×"])
 _LONGEST = 60
 """Tokens of an expression that are looked at."""
 
@@ -84,15 +85,25 @@ def _in_order(small: str, large: str) -> bool:
 
 
 def _equality(left: list[str], right: list[str], known: MutableMapping[str, float]) -> Claims:
-    second = _longest((right[:end] for end in range(len(right), 0, -1)), known)
+    ends = (end for end in range(len(right), 0, -1) if right[end : end + 1] not in _SIGNS)
+    second = _longest((right[:end] for end in ends), known)
     if second is None:
         return Claims()
-    first = _longest((left[start:] for start in range(len(left))), known)
+    # A part behind a sign is no whole: of "X + 3 = 5" with X unknown, nothing can be said.
+    starts = [at for at in range(len(left)) if _begins(left, at)]
+    first = _longest((left[start:] for start in starts), known)
     if first is None:
-        if left and left[-1].isalpha():
+        if starts and starts[-1] == len(left) - 1 and left[-1].isalpha():
             known[left[-1]] = second
         return Claims()
     return Claims(1, 0) if abs(first - second) < 1e-6 * max(1.0, abs(first)) else Claims(0, 1)
+
+
+def _begins(tokens: Sequence[str], at: int) -> bool:
+    """Whether an expression may begin here: at the start, in a bracket, or on its own."""
+    if at == 0 or tokens[at - 1] in "([":
+        return True
+    return [tokens[at - 1]] not in _SIGNS and [tokens[at]] not in _SIGNS
 
 
 def _longest(runs: Iterable[list[str]], known: MutableMapping[str, float]) -> float | None:
