@@ -124,7 +124,8 @@ def _mistakes(commands: Commands, command: AddCommand, running_flags: AddFlags) 
         "--locations",
         default="gold,random",
         metavar="LIST",
-        help="of gold, random, simulated:SHARE, own, peers, model:PATH (default: gold,random)",
+        help="of gold, random, simulated[:SHARE], own, peers, each-peer, model:PATH (default: "
+        "gold,random)",
     )
     back.add_argument(
         "--samples", type=int, default=8, metavar="N", help="new steps drawn (default: 8)"
@@ -135,7 +136,9 @@ def _mistakes(commands: Commands, command: AddCommand, running_flags: AddFlags) 
     train.add_argument(
         "--hold-out", default="all", metavar="TASK", help="which task (default: each)"
     )
-    train.add_argument("--encoder", default="minilm", metavar="NAME", help="what it stands on")
+    train.add_argument(
+        "--encoder", default="none", metavar="NAME", help="to look at meaning too, as in minilm"
+    )
     train.add_argument("--epochs", type=int, metavar="N")
     train.add_argument("--seed", type=int, default=0)
     train.add_argument("--out", required=True, metavar="DIR", help="where the weights go")
