@@ -1,0 +1,112 @@
+"""`peerexam mistakes backtrack` and `train`, through `main` as a user's arguments reach it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from peerexam.cli import main
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("PEEREXAM_DB", raising=False)
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """Three tasks of sums, each with wrong traces and right ones."""
+    folder = tmp_path / "data"
+    folder.mkdir()
+    for task in ("one", "two", "three"):
+        rows = []
+        for number in range(20):
+            place = None if number % 4 == 0 else number % 3
+            steps = [f"{number} + {n} = {number + n + (n == place)}." for n in range(3)]
+            answer = "2" if place is None else "3"
+            rows.append(
+                {
+                    "input": f"sum {number}",
+                    "steps": [*steps, f"So the answer is {answer}"],
+                    "target": "2",
+                    "answer": answer,
+                    "mistake_index": place,
+                }
+            )
+        (folder / f"{task}.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    return folder
+
+
+def said(capsys: pytest.CaptureFixture[str], *arguments: str, status: int = 0) -> Any:
+    capsys.readouterr()
+    assert main(["mistakes", *arguments, "--json"]) == status
+    return json.loads(capsys.readouterr().out)
+
+
+def test_a_trained_classifier_is_told_beside_its_floors_and_locates_for_backtracking(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("torch")
+    pytest.importorskip("safetensors")
+    body = said(capsys, "train", str(data), "--epochs", "30", "--out", "model")
+    assert [row["task"] for row in body["tasks"]] == ["one", "three", "two"]
+    # A quarter has no mistake, the rest a quarter each at three places; five locations in all.
+    assert body["tasks"][0]["always_none"] == pytest.approx(0.25)
+    assert body["tasks"][0]["random"] == pytest.approx(0.2)
+    assert all(row["accuracy"] > 0.9 for row in body["tasks"])
+    assert (
+        main(["mistakes", "train", str(data), "--epochs", "1", "--hold-out", "two", "--out", "m"])
+        == 0
+    )
+    assert "own prior" in capsys.readouterr().out
+
+    replies = tmp_path / "replies.jsonl"
+    replies.write_text("")
+    plan = said(
+        capsys,
+        "backtrack",
+        str(data),
+        "--agents",
+        "openai/none",
+        "--plan",
+        "--locations",
+        "gold,model:model/one",
+        "--tasks",
+        "one",
+        "--samples",
+        "3",
+    )
+    # By hand: 15 traces with a mistake, 5 each at places 0 to 2, 3 samples and the steps after it.
+    assert plan["lines"][0]["calls"]["expected"] == 15 * 3 + 5 * (3 + 2 + 1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--locations", "silver"), "'silver' is none"),
+        (("--locations", "peers"), "two agents"),
+        (("--samples", "0"), "--samples"),
+        (("--tasks", "four"), "no task 'four'"),
+        (("--locations", "model:nowhere"), "mistakes train"),
+    ],
+)
+def test_what_cannot_be_done_is_refused_before_a_model_is_called(
+    arguments: tuple[str, ...],
+    words: str,
+    data: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    status = main(["mistakes", "backtrack", str(data), "--agents", "openai/none", *arguments])
+    assert status == 2
+    assert words in capsys.readouterr().err
+
+
+def test_training_refuses_an_unknown_task(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("torch")
+    assert main(["mistakes", "train", str(data), "--hold-out", "four", "--out", "m"]) == 2
+    assert "no task 'four'" in capsys.readouterr().err
