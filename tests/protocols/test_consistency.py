@@ -17,10 +17,10 @@ from peerexam.agents.function import ScriptedAgent
 from peerexam.calls import Request
 from peerexam.errors import PermanentError
 from peerexam.protocols.config import AgentConfig, Budget, Limits
-from peerexam.protocols.consistency import Asked, Prompt, ask_sums
+from peerexam.protocols.consistency import Prompt, ask_sums
 from peerexam.protocols.consistency_measures import sums_result
 from peerexam.protocols.consistency_plan import sums_plan
-from peerexam.protocols.study import study_config
+from peerexam.protocols.study import Collected, study_config
 from peerexam.protocols.study_result import StudyResult
 from peerexam.stats.estimate import Estimate
 from peerexam.tasks.arithmetic import ArithmeticGraph, draw_graphs, graph_of
@@ -31,11 +31,15 @@ RIGHT = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul}
 Answer = Callable[[str], str | Exception]
 
 
+def _divided(one: Fraction, other: Fraction) -> Fraction:
+    return one / other
+
+
 def evaluated(text: str, operators: Mapping[type[ast.operator], Callable[..., Fraction]]) -> str:
     def of(node: ast.expr) -> Fraction:
         if isinstance(node, ast.BinOp):
             # `/` is missing, and is a division.
-            return operators.get(type(node.op), operator.truediv)(of(node.left), of(node.right))
+            return Fraction(operators.get(type(node.op), _divided)(of(node.left), of(node.right)))
         if isinstance(node, ast.UnaryOp):
             return -of(node.operand)
         assert isinstance(node, ast.Constant)
@@ -86,7 +90,7 @@ async def asked(
     graphs: Sequence[ArithmeticGraph],
     solver: ScriptedAgent,
     limits: Limits | None = None,
-) -> Asked:
+) -> Collected[Prompt]:
     config = study_config([AgentConfig(name="solver", model="file/none.jsonl")], "c", limits=limits)
     return await ask_sums(config, graphs, folder, agents={"solver": solver})
 
@@ -196,7 +200,7 @@ async def test_unreadable_answers_are_a_state_of_their_own(tmp_path: Path) -> No
     states = {row.replaced: row.state for row in pairs}
     product, quotient = EXAMPLE.operands(0)
     assert states == {product: "not_asked", quotient: "ok"}
-    result = sums_result(Asked(rows, None, {}, {}), {}, 0)
+    result = sums_result(Collected(rows, None, {}, {}), {}, 0)
     assert (estimate(result, "consistency").value, estimate(result, "consistency").n) == (1.0, 1)
     assert estimate(result, "consistency").left_out == 1
     assert estimate(result, "consistency_strict").value == 0.5

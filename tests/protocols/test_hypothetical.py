@@ -15,8 +15,8 @@ from peerexam.protocols.config import AgentConfig
 from peerexam.protocols.consistency_plan import hypothetical_plan
 from peerexam.protocols.hypothetical import TEMPLATES, Asking, Hypothetical, Said, plain
 from peerexam.protocols.hypothetical_measures import hypothetical_result
-from peerexam.protocols.own_choice import Hypotheticals, ask_hypothetically, read_letter
-from peerexam.protocols.study import study_config
+from peerexam.protocols.own_choice import ask_hypothetically, read_letter
+from peerexam.protocols.study import Collected, study_config
 from peerexam.protocols.study_result import StudyResult
 from peerexam.stats.estimate import Estimate
 from peerexam.tasks.prompt_file import load_prompts
@@ -49,7 +49,7 @@ def the_sum(prompt: str) -> int:
 
 def letter_of(prompt: str, said: str) -> str:
     blocks = re.findall(r"\[\[begin Reply (.) \w+\]\]\n(.*)\n", prompt)
-    return next(letter for letter, text in blocks if text == said)
+    return str(next(letter for letter, text in blocks if text == said))
 
 
 def knows_itself(kind: str, prompt: str) -> str:
@@ -65,7 +65,7 @@ def other_in_templates(kind: str, prompt: str) -> str:
     return str(the_sum(prompt) + (kind == "template"))
 
 
-async def run(folder: Path, asking: Asking, **replies: Reply) -> Hypotheticals:
+async def run(folder: Path, asking: Asking, **replies: Reply) -> Collected[Hypothetical]:
     agents = {name: agent(reply, name) for name, reply in replies.items()}
     config = study_config(
         [AgentConfig(name=name, model="file/none.jsonl") for name in agents], "hypothetical"

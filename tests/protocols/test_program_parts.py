@@ -10,8 +10,8 @@ from peerexam.calls import Completion, Request
 from peerexam.protocols.config import AgentConfig
 from peerexam.protocols.consistency_plan import programs_plan
 from peerexam.protocols.program_measures import programs_result
-from peerexam.protocols.program_parts import EXAMPLES, GeoItem, Parses, shots, write_programs
-from peerexam.protocols.study import study_config
+from peerexam.protocols.program_parts import EXAMPLES, GeoItem, Parse, shots, write_programs
+from peerexam.protocols.study import Collected, study_config
 from peerexam.protocols.study_result import StudyResult
 from peerexam.stats.estimate import Estimate
 from peerexam.tasks.funql import parse_funql
@@ -44,7 +44,7 @@ def writer(write: Write) -> ScriptedAgent:
     return ScriptedAgent(reply, "writer")
 
 
-async def run(folder: Path, agent: ScriptedAgent) -> Parses:
+async def run(folder: Path, agent: ScriptedAgent) -> Collected[Parse]:
     config = study_config([AgentConfig(name="writer", model="file/none.jsonl")], "geo")
     return await write_programs(config, ITEMS, EXAMPLES, folder, agents={"writer": agent})
 

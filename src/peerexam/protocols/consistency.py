@@ -28,7 +28,7 @@ from peerexam.protocols.answering_sums import answer_sum
 from peerexam.protocols.concurrency import together
 from peerexam.protocols.config import ExamConfig
 from peerexam.protocols.progress import Progress
-from peerexam.protocols.study import Study, studying
+from peerexam.protocols.study import Collected, Study, studying
 from peerexam.runfolder.folder import write_rows
 from peerexam.tasks.arithmetic import ArithmeticGraph, VariantKind
 from peerexam.tasks.numerals import Numeral, is_number, same_number
@@ -138,23 +138,6 @@ class Prompt:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What came of a study.
-
-    Attributes:
-        rows: Of whole graphs only: by graph, agent and kind.
-        stopped: Which budget ended it; None where all is done.
-        lost: Why agents were given up, by name.
-        fingerprints: What every agent is.
-    """
-
-    rows: tuple[Prompt, ...]
-    stopped: str | None
-    lost: Mapping[str, str]
-    fingerprints: Mapping[str, Mapping[str, Json]]
-
-
 async def ask_sums(
     config: ExamConfig,
     graphs: Sequence[ArithmeticGraph],
@@ -163,7 +146,7 @@ async def ask_sums(
     db: str | None = None,
     agents: Mapping[str, Agent] | None = None,
     progress: Progress | None = None,
-) -> Asked:
+) -> Collected[Prompt]:
     """Ask every agent all prompts of every graph, and leave `prompts.jsonl` in a folder.
 
     Args:
@@ -186,7 +169,7 @@ async def ask_sums(
         gone = await study.over(graphs, of_all)
         rows = tuple(prompt for each in gone.found for prompt in each)
         write_rows(folder / PROMPTS, (prompt.to_json() for prompt in rows))
-        return Asked(rows, gone.stopped, study.lost(), study.fingerprints)
+        return study.collected(rows, gone.stopped)
 
 
 async def of_graph(study: Study, agent: str, graph: ArithmeticGraph) -> list[Prompt]:

@@ -13,7 +13,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from peerexam.calls import Json
-from peerexam.protocols.consistency import NOT_ASKED, Asked, Kind, Prompt
+from peerexam.protocols.consistency import NOT_ASKED, Kind, Prompt
+from peerexam.protocols.study import Collected
 from peerexam.protocols.study_result import Measure, StudyResult
 from peerexam.stats.clustered_share import (
     chance_agreement,
@@ -37,7 +38,7 @@ Trial = Callable[[Prompt], bool | None]
 """Whether a prompt succeeded; None where it cannot say."""
 
 
-def sums_result(asked: Asked, about: Mapping[str, Json], seed: int) -> StudyResult:
+def sums_result(asked: Collected[Prompt], about: Mapping[str, Json], seed: int) -> StudyResult:
     """The result of a study of nested sums."""
     reasons = partial_reasons(
         asked.stopped, asked.lost, [row.reason for row in asked.rows if row.state == "error"]

@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from peerexam.calls import Json
 from peerexam.protocols.consistency_measures import partial_reasons
 from peerexam.protocols.hypothetical import DIRECT, TEMPLATES, Hypothetical, Said, plain
-from peerexam.protocols.own_choice import CHOICE, Hypotheticals
+from peerexam.protocols.own_choice import CHOICE
+from peerexam.protocols.study import Collected
 from peerexam.protocols.study_result import Measure, StudyResult
 from peerexam.stats.clustered_share import chance_agreement, clustered_share
 from peerexam.stats.estimate import Estimate
@@ -34,7 +35,7 @@ Trial = Callable[[Hypothetical], bool | None]
 
 
 def hypothetical_result(
-    found: Hypotheticals, about: Mapping[str, Json], *, sums: bool
+    found: Collected[Hypothetical], about: Mapping[str, Json], *, sums: bool
 ) -> StudyResult:
     """The result of a study of hypothetical prompts."""
     failed = [row.reason for row in found.rows if row.state == "error"]

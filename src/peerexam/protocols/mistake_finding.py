@@ -21,7 +21,7 @@ from peerexam.examiners.finding import FinderOptions, Method, MistakeFinder, Pro
 from peerexam.examiners.prompts import PromptLibrary
 from peerexam.protocols.config import ExamConfig
 from peerexam.protocols.progress import Progress
-from peerexam.protocols.study import Gone, Study, studying
+from peerexam.protocols.study import Collected, Gone, Study, studying
 from peerexam.runfolder.folder import write_rows
 from peerexam.stats.mistake_location import NO_MISTAKE, UNREADABLE
 from peerexam.tasks.mistakes import Trace, by_task
@@ -171,23 +171,6 @@ class Finding:
     seed: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Finds:
-    """What was found out.
-
-    Attributes:
-        rows: By trace, agent and method, in the order of asking; whole traces only.
-        stopped: Which budget ended it; None where all is done.
-        lost: Why agents were given up, by name.
-        fingerprints: What every agent is.
-    """
-
-    rows: tuple[Find, ...]
-    stopped: str | None
-    lost: Mapping[str, str]
-    fingerprints: Mapping[str, Mapping[str, Json]]
-
-
 async def find_mistakes(
     config: ExamConfig,
     finding: Finding,
@@ -196,7 +179,7 @@ async def find_mistakes(
     db: str | None = None,
     agents: Mapping[str, Agent] | None = None,
     progress: Progress | None = None,
-) -> Finds:
+) -> Collected[Find]:
     """Ask every agent of a study about every trace by every method.
 
     Args:
@@ -214,7 +197,7 @@ async def find_mistakes(
         gone = await _over(study, finding)
         each = len(study.agents) * len(finding.methods)
         whole = len(gone.found) // each * each
-        return Finds(gone.found[:whole], gone.stopped, study.lost(), study.fingerprints)
+        return study.collected(gone.found[:whole], gone.stopped)
 
 
 async def _over(study: Study, finding: Finding) -> Gone[Find]:

@@ -9,8 +9,9 @@ import numpy as np
 
 from peerexam.calls import Json
 from peerexam.examiners.finding import Method
-from peerexam.protocols.mistake_finding import Find, Finding, Finds
+from peerexam.protocols.mistake_finding import Find, Finding
 from peerexam.protocols.mistake_statistics import task_counts
+from peerexam.protocols.study import Collected
 from peerexam.protocols.study_result import Measure, StudyResult
 from peerexam.stats.estimate import Estimate
 from peerexam.stats.mistake_location import (
@@ -48,7 +49,7 @@ NOTES = (
 )
 
 
-def finding_result(finding: Finding, finds: Finds) -> StudyResult:
+def finding_result(finding: Finding, finds: Collected[Find]) -> StudyResult:
     """The result of a study of mistake finding."""
     counts = task_counts(finding.traces)
     failed = [find for find in finds.rows if find.failed]

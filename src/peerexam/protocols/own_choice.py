@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from peerexam.agents.base import Agent
-from peerexam.calls import Json, Sampling
+from peerexam.calls import Sampling
 from peerexam.examiners.asking import Asker, Outcome
 from peerexam.examiners.fence import fence_for
 from peerexam.examiners.forms import choice_form
@@ -24,7 +24,7 @@ from peerexam.examiners.reading_choices import Choices, read_choice
 from peerexam.protocols.config import ExamConfig
 from peerexam.protocols.hypothetical import DIRECT, Asking, Hypothetical, Said, ask_templates
 from peerexam.protocols.progress import Progress
-from peerexam.protocols.study import Study, studying
+from peerexam.protocols.study import Collected, Study, studying
 from peerexam.runfolder.folder import write_rows
 
 CHOICE = "choice"
@@ -39,16 +39,6 @@ _CHOICES: Choices[str] = Choices(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Hypotheticals:
-    """What came of a study; see `consistency.Asked`."""
-
-    rows: tuple[Hypothetical, ...]
-    stopped: str | None
-    lost: Mapping[str, str]
-    fingerprints: Mapping[str, Mapping[str, Json]]
-
-
 async def ask_hypothetically(
     config: ExamConfig,
     asking: Asking,
@@ -57,7 +47,7 @@ async def ask_hypothetically(
     db: str | None = None,
     agents: Mapping[str, Agent] | None = None,
     progress: Progress | None = None,
-) -> Hypotheticals:
+) -> Collected[Hypothetical]:
     """Ask every agent each prompt, what it would answer to it, and which reply is its own.
 
     Args:
@@ -82,7 +72,7 @@ async def ask_hypothetically(
             rows += chosen.found
             stopped = chosen.stopped
         write_rows(folder / PROMPTS, (row.to_json() for row in rows))
-        return Hypotheticals(tuple(rows), stopped, study.lost(), study.fingerprints)
+        return study.collected(rows, stopped)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from peerexam.calls import Json
 from peerexam.protocols.consistency_measures import partial_reasons
-from peerexam.protocols.program_parts import Parse, Parses
+from peerexam.protocols.program_parts import Parse
+from peerexam.protocols.study import Collected
 from peerexam.protocols.study_result import Measure, StudyResult
 from peerexam.stats.clustered_share import clustered_share
 from peerexam.stats.estimate import Estimate
@@ -27,7 +28,7 @@ NOTES = (
 Trial = Callable[[Parse], bool | None]
 
 
-def programs_result(parses: Parses, about: Mapping[str, Json]) -> StudyResult:
+def programs_result(parses: Collected[Parse], about: Mapping[str, Json]) -> StudyResult:
     """The result of a study of programs."""
     failed = [row.reason for row in parses.rows if row.state == "error"]
     reasons = partial_reasons(parses.stopped, parses.lost, failed)

@@ -22,7 +22,7 @@ from peerexam.examiners.prompts import PromptLibrary, Rendered
 from peerexam.protocols.concurrency import together
 from peerexam.protocols.config import ExamConfig
 from peerexam.protocols.progress import Progress
-from peerexam.protocols.study import Study, studying
+from peerexam.protocols.study import Collected, Study, studying
 from peerexam.runfolder.folder import write_rows
 from peerexam.tasks.funql import Term, body, holds, read_program, same_program
 from peerexam.tasks.geoquery import GeoQuestion
@@ -137,16 +137,6 @@ class Parse:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Parses:
-    """What came of a study; see `consistency.Asked`."""
-
-    rows: tuple[Parse, ...]
-    stopped: str | None
-    lost: Mapping[str, str]
-    fingerprints: Mapping[str, Mapping[str, Json]]
-
-
 def shots(train: Sequence[GeoQuestion], count: int, seed: int) -> list[Example]:
     """Examples drawn from the train split; our own where there is no split.
 
@@ -209,7 +199,7 @@ async def write_programs(
     db: str | None = None,
     agents: Mapping[str, Agent] | None = None,
     progress: Progress | None = None,
-) -> Parses:
+) -> Collected[Parse]:
     """Ask every agent for the programs of all questions and sub-questions; leave `prompts.jsonl`.
 
     Args:
@@ -233,7 +223,7 @@ async def write_programs(
         gone = await study.over(items, of_all)
         rows = tuple(parse for each in gone.found for parse in each)
         write_rows(folder / PROMPTS, (parse.to_json() for parse in rows))
-        return Parses(rows, gone.stopped, study.lost(), study.fingerprints)
+        return study.collected(rows, gone.stopped)
 
 
 async def _of_item(

@@ -42,6 +42,23 @@ class Gone(Generic[Found]):
 
 
 @dataclass(frozen=True, slots=True)
+class Collected(Generic[Found]):
+    """What an experiment asked together, before anything is measured.
+
+    Attributes:
+        rows: Of the items that are whole, in the order of asking.
+        stopped: Which budget ended it; None where all is done.
+        lost: Why agents were given up, by name.
+        fingerprints: What every agent is.
+    """
+
+    rows: tuple[Found, ...]
+    stopped: str | None
+    lost: Mapping[str, str]
+    fingerprints: Mapping[str, Mapping[str, Json]]
+
+
+@dataclass(frozen=True, slots=True)
 class Study:
     """What an experiment asks with.
 
@@ -61,6 +78,10 @@ class Study:
     def lost(self) -> dict[str, str]:
         """Why agents were given up, by their name."""
         return self.scene.lost()
+
+    def collected(self, rows: Iterable[Found], stopped: str | None) -> Collected[Found]:
+        """Rows with what is known of the agents that gave them."""
+        return Collected(tuple(rows), stopped, self.lost(), self.fingerprints)
 
     async def over(
         self, items: Iterable[Item], work: Callable[[Item], Awaitable[Found]]
