@@ -25,7 +25,7 @@ OPERATORS = {
 
 def evaluated(node: ast.expr) -> Fraction:
     if isinstance(node, ast.BinOp):
-        return OPERATORS[type(node.op)](evaluated(node.left), evaluated(node.right))
+        return Fraction(OPERATORS[type(node.op)](evaluated(node.left), evaluated(node.right)))
     if isinstance(node, ast.UnaryOp):
         return -evaluated(node.operand)
     assert isinstance(node, ast.Constant)
