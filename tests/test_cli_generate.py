@@ -123,3 +123,47 @@ def test_changed_questions_are_not_examined(
     path.write_text(path.read_text("utf-8").replace("geography", "history"), "utf-8")
     assert main(["run", "EXAM.yaml", "--set", "questions.file=mine"]) == 2
     assert "questions that were sealed" in capsys.readouterr().err
+
+
+def test_a_generated_set_is_not_exported_over(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["generate", "EXAM.yaml", "--no-parquet", "--quiet", "--out", "mine"]) == 0
+    assert main(["run", "EXAM.yaml", "--quiet", "--out", "run"]) == 0
+    before = (folder / "mine" / "data" / "questions.jsonl").read_bytes()
+    assert main(["export", "run", "--no-parquet", "--out", "mine"]) == 2
+    assert "holds a run or a generated data set" in capsys.readouterr().err
+    assert (folder / "mine" / "data" / "questions.jsonl").read_bytes() == before
+
+
+@pytest.mark.parametrize("own", ["README.md", "data/questions.jsonl"])
+def test_a_users_own_files_are_not_written_over(
+    folder: Path, capsys: pytest.CaptureFixture[str], own: str
+) -> None:
+    path = folder / "mine" / own
+    path.parent.mkdir(parents=True)
+    path.write_text("my own")
+    assert main(["generate", "EXAM.yaml", "--no-parquet", "--quiet", "--out", "mine"]) == 2
+    assert f"{own} was not written by generate" in capsys.readouterr().err
+    assert path.read_text() == "my own"
+
+
+def test_other_questions_in_the_same_folder_are_told(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ("generate", "EXAM.yaml", "--no-parquet", "--quiet", "--out", "mine")
+    first = said(capsys, *arguments)
+    assert first["replaced"] is None
+    assert said(capsys, *arguments)["replaced"] is None
+    other = said(capsys, *arguments, "--seed", "9", "--set", "questions.per_domain=2")
+    assert other["replaced"] == first["questions_hash"] != other["questions_hash"]
+    assert main(list(arguments)) == 0
+    assert f"sealed here before, as {other['questions_hash']}" in capsys.readouterr().err
+
+
+def test_a_set_that_is_not_there_yet_is_told_from_a_file(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "mine").mkdir()
+    assert main(["run", "EXAM.yaml", "--set", "questions.file=mine"]) == 2
+    assert "holds no questions" in capsys.readouterr().err

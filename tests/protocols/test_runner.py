@@ -333,6 +333,15 @@ async def test_an_unfinished_run_of_another_exam_is_left_alone(tmp_path: Path) -
     assert contents(tmp_path, "answers.jsonl", "exam.yaml") == before
 
 
+@pytest.mark.parametrize("name", ["questions.jsonl", "verdicts.jsonl", "report.html"])
+async def test_a_record_of_the_users_own_is_never_replaced(tmp_path: Path, name: str) -> None:
+    mine = tmp_path / name
+    mine.write_text("my own")
+    with pytest.raises(SetupError, match=f"{name} was not written by a run"):
+        await run_exam(simulated(), tmp_path)
+    assert mine.read_text() == "my own"
+
+
 async def test_a_config_of_the_users_own_is_never_replaced(tmp_path: Path) -> None:
     mine = tmp_path / "exam.yaml"
     mine.write_text("# what I know of these agents\n" + dump_config(simulated()))

@@ -50,3 +50,12 @@ def test_a_damaged_line_is_named(tmp_path: Path) -> None:
     (tmp_path / "questions.jsonl").write_text('{"id": "q1"}\n{}\n', encoding="utf-8")
     with pytest.raises(RecordFileError, match=r"questions\.jsonl:1"):
         questions_of(tmp_path)
+
+
+def test_a_broken_seal_is_refused_here_too(tmp_path: Path) -> None:
+    path = tmp_path / "data" / "questions.jsonl"
+    with RunFolder(path.parent).writer("questions") as writer:
+        writer.emit(Question("a", "Why?", "tides"))
+    (tmp_path / "manifest.json").write_text('{"kind": "dataset", "questions_hash": "00"}')
+    with pytest.raises(SetupError, match="questions that were sealed"):
+        questions_of(tmp_path)

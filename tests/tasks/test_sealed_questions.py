@@ -111,3 +111,11 @@ def test_an_empty_set_holds_no_question(tmp_path: Path) -> None:
     folder_of(tmp_path / "run")
     with pytest.raises(SetupError, match="holds no question"):
         load_questions(tmp_path / "run")
+
+
+@pytest.mark.parametrize("seal", ["", ', "questions_hash": null', ', "questions_hash": 5'])
+def test_a_data_set_without_a_readable_seal_is_refused(tmp_path: Path, seal: str) -> None:
+    folder_of(tmp_path / "data", FIRST)
+    (tmp_path / "manifest.json").write_text(f'{{"kind": "dataset"{seal}}}')
+    with pytest.raises(SetupError, match="has no questions_hash"):
+        load_questions(tmp_path)

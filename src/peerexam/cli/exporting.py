@@ -11,6 +11,7 @@ from peerexam.calls import Json
 from peerexam.cli.output import plain, say, say_json
 from peerexam.errors import SetupError
 from peerexam.report.battles import BattlesWritten, Tool, export_battles
+from peerexam.report.export_place import check_export_place
 from peerexam.report.inert import width_of
 from peerexam.stats.results import Rating, rate_results
 
@@ -22,9 +23,10 @@ def export_to(folder: Path, arguments: argparse.Namespace) -> int:
     """Write a run's folder in the layout that `--to` names.
 
     Raises:
-        SetupError: There is no such layout.
+        SetupError: There is no such layout, or the place holds something else.
     """
     out = Path(arguments.out) if arguments.out else folder / arguments.to
+    check_export_place(out)  # before anything is counted
     if arguments.to in get_args(Tool):
         return _battles(folder, out, arguments)
     if arguments.to == "fastchat":

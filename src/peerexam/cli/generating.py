@@ -108,6 +108,7 @@ def _summary(made: Generated, url: str | None) -> dict[str, Json]:
         "questions": len(questions.questions),
         "planned": questions.planned,
         "questions_hash": questions.seal,
+        "replaced": made.replaced,
         "shortfalls": made.manifest["shortfalls"],
         "repeated": made.manifest["repeated"],
         "notes": list(questions.notes),
@@ -121,6 +122,11 @@ def _say(made: Generated, url: str | None, exam: str) -> None:
         f"{made.folder}: {len(questions.questions)} of {questions.planned} questions, sealed as "
         f"{questions.seal}"
     )
+    if made.replaced is not None:
+        note(
+            f"other questions were sealed here before, as {made.replaced}: runs on them were held "
+            "on another set"
+        )
     for line in questions.notes[:_MOST_SHORTFALLS]:
         note(plain(line))
     if len(questions.notes) > _MOST_SHORTFALLS:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -79,7 +80,7 @@ def _metrics(text: str) -> tuple[str, ...]:
 def _labels(kind: str, path: Path) -> HumanLabels:
     if kind not in READERS:
         raise SetupError(f"no layout '{kind}': choose from {', '.join(READERS)}")
-    return READERS[kind](path)
+    return replace(READERS[kind](path), kind=kind)
 
 
 def _asked(

@@ -158,7 +158,14 @@ def _files(config: ExamConfig) -> Iterator[tuple[Place, str]]:
         (("prompts", key), str(path)) for key, path in config.prompts.items()
     ]
     if config.questions.file is not None and not is_question_folder(config.questions.file):
-        wanted.append((("questions", "file"), str(config.questions.file)))
+        if os.path.isdir(config.questions.file):
+            yield (
+                ("questions", "file"),
+                f"{config.questions.file} holds no questions: let `peerexam generate` or the run "
+                "that belongs there end, or name a file",
+            )
+        else:
+            wanted.append((("questions", "file"), str(config.questions.file)))
     if config.judging.rubric is not None:
         wanted.append((("judging", "rubric"), str(config.judging.rubric)))
     for place, path in wanted:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
@@ -25,6 +25,18 @@ FolderKind = Literal["run", "dataset"]
 
 _ELSEWHERE = "choose another folder with --out"
 
+_KINDS = ("questions", "levels", "references", "answers", "marks", "verdicts", "rankings", "probes")
+
+_WRITTEN: Mapping[FolderKind, tuple[str, ...]] = {
+    "run": (*(f"{kind}.jsonl" for kind in _KINDS), "standings.json", "report.html"),
+    "dataset": (
+        *(f"data/{kind}.{suffix}" for kind in _KINDS[:3] for suffix in ("jsonl", "parquet")),
+        "README.md",
+        "canary.txt",
+    ),
+}
+"""What each kind of folder gets, and could be somebody's own file before that."""
+
 
 @contextmanager
 def claimed(path: Path, config: ExamConfig, kind: FolderKind = "run") -> Iterator[RunFolder]:
@@ -40,7 +52,7 @@ def claimed(path: Path, config: ExamConfig, kind: FolderKind = "run") -> Iterato
     with _alone(path):
         finish_adoption(folder)
         _check_kind(folder, kind)
-        _check(folder, config)
+        _check(folder, config, kind)
         yield folder
 
 
@@ -87,22 +99,34 @@ def _check_kind(folder: RunFolder, kind: FolderKind) -> None:
         raise SetupError(f"{folder.path} holds {words[held]}, not {words[kind]}: {_ELSEWHERE}")
 
 
-def _check(folder: RunFolder, config: ExamConfig) -> None:
+def _check(folder: RunFolder, config: ExamConfig, kind: FolderKind) -> None:
     if folder.manifest_path.exists():
         held = folder.read_manifest().get("exam")
     elif folder.config_path.exists():
         held = _name_in(folder.config_path)
         if held is None:
-            raise SetupError(
-                f"{folder.config_path} was not written by a run, and a run would replace it: "
-                f"{_ELSEWHERE}"
-            )
+            raise _foreign(folder.config_path, kind)
         if not folder.records_path("questions").exists():
             return  # that run ended before it had a question
     else:
+        _check_empty(folder, kind)
         return
     if held != config.name:
         raise SetupError(f"{folder.path} holds another exam, '{held}': {_ELSEWHERE}")
+
+
+def _check_empty(folder: RunFolder, kind: FolderKind) -> None:
+    """Every folder of ours has its config or its manifest before it has anything else."""
+    for name in _WRITTEN[kind]:
+        if (folder.path / name).exists():
+            raise _foreign(folder.path / name, kind)
+
+
+def _foreign(path: Path, kind: FolderKind) -> SetupError:
+    writer = {"run": "a run", "dataset": "generate"}[kind]
+    return SetupError(
+        f"{path} was not written by {writer}, and {writer} would replace it: {_ELSEWHERE}"
+    )
 
 
 def _name_in(path: Path) -> str | None:

@@ -38,6 +38,17 @@ def first_date(folder: RunFolder, seal: str) -> str | None:
     return date if held.get("questions_hash") == seal and isinstance(date, str) else None
 
 
+def replaced_seal(folder: RunFolder, seal: str) -> str | None:
+    """The seal of other questions that stand whole in a folder, None where there are none."""
+    try:
+        held = folder.read_manifest()
+    except SetupError:
+        return None
+    other = held.get("questions_hash")
+    whole = held.get("status") == "complete"
+    return other if whole and other != seal and isinstance(other, str) else None
+
+
 def dataset_manifest(
     config: ExamConfig,
     fingerprints: Mapping[str, Mapping[str, Json]],

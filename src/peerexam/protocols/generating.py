@@ -17,7 +17,12 @@ from peerexam.errors import BudgetReachedError, PeerexamError
 from peerexam.protocols.claiming import claimed
 from peerexam.protocols.config import ExamConfig
 from peerexam.protocols.counting import Task
-from peerexam.protocols.dataset_manifest import dataset_manifest, first_date, parts_of
+from peerexam.protocols.dataset_manifest import (
+    dataset_manifest,
+    first_date,
+    parts_of,
+    replaced_seal,
+)
 from peerexam.protocols.exam_questions import exam_questions
 from peerexam.protocols.loading import dump_config, without_file
 from peerexam.protocols.outcome import Status
@@ -49,6 +54,7 @@ class Generated:
         reason: Why it is partial.
         questions: With all that is noted on them; their seal is that of the data set.
         manifest: The content of `manifest.json`.
+        replaced: The seal of other questions that stood whole in the folder before.
     """
 
     folder: Path
@@ -56,6 +62,7 @@ class Generated:
     reason: str | None
     questions: QuestionSet
     manifest: Mapping[str, Json]
+    replaced: str | None = None
 
 
 def default_dataset_folder(config: ExamConfig) -> Path:
@@ -170,8 +177,9 @@ def _write(
         reason=reason,
         generated=first_date(folder, found.questions.seal) or today,
     )
+    replaced = replaced_seal(folder, found.questions.seal)
     folder.write_manifest(body)
-    return Generated(folder.path, status, reason, found.questions, body)
+    return Generated(folder.path, status, reason, found.questions, body, replaced)
 
 
 def _why_partial(questions: QuestionSet, tally: Tally) -> str | None:

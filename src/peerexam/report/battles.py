@@ -21,6 +21,7 @@ from peerexam.calls import Json
 from peerexam.errors import SetupError
 from peerexam.records import Verdict, Winner
 from peerexam.report.columns import Column
+from peerexam.report.export_place import check_export_place
 from peerexam.report.inert import csv_cell
 from peerexam.report.parquet import ParquetFile, pyarrow_modules
 from peerexam.runfolder import RunFolder
@@ -105,9 +106,11 @@ def export_battles(
 
     Raises:
         MissingExtraError: Parquet is asked for and pyarrow is not installed; nothing was written.
-        SetupError: `out` cannot be a folder, or two names would look the same in CSV.
+        SetupError: `out` cannot be a folder or holds a run, or two names would look the
+            same in CSV.
         StatisticsError: Results are no wins, ties and losses (`Results.copies`).
     """
+    check_export_place(out)
     if parquet:
         pyarrow_modules()
     layout, copies = LAYOUTS[tool], results.copies()

@@ -16,6 +16,7 @@ from peerexam.errors import SetupError
 from peerexam.records import Record, to_json
 from peerexam.report.card import card_text
 from peerexam.report.columns import Sheet, columns_of, dimensions_in
+from peerexam.report.export_place import check_export_place
 from peerexam.report.parquet import ParquetFile, pyarrow_modules
 from peerexam.report.question_figures import question_figures
 from peerexam.runfolder import RunFolder, record_line
@@ -64,8 +65,10 @@ def export_dataset(folder: Path, out: Path, *, parquet: bool = True, language: s
 
     Raises:
         MissingExtraError: Parquet is asked for and pyarrow is not installed; nothing was written.
-        SetupError: The folder is not that of a run, or `out` cannot be a data set's folder.
+        SetupError: The folder is not that of a run, or `out` cannot be a data set's folder, or
+            holds something else.
     """
+    check_export_place(out)
     if parquet:
         pyarrow_modules()
     run = RunFolder(folder)

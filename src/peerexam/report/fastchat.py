@@ -20,6 +20,7 @@ from urllib.parse import quote
 from peerexam.calls import Json
 from peerexam.errors import SetupError
 from peerexam.records import Answer, Mark, Question, Verdict, Winner
+from peerexam.report.export_place import check_export_place
 from peerexam.runfolder import RunFolder
 
 T = TypeVar("T")
@@ -82,10 +83,11 @@ def export_fastchat(run: Path, out: Path, *, full_mark: int = 5) -> FastChatWrit
         full_mark: Of the run's marks.
 
     Raises:
-        SetupError: `out` cannot be a folder, or the folder holds no run.
+        SetupError: `out` cannot be a folder or holds a run, or the folder holds no run.
     """
     folder = RunFolder(run)
     folder.read_manifest()
+    check_export_place(out)
     _make_folders(out)
     asked, later = _questions(folder.questions())
     ids = _ids(asked)

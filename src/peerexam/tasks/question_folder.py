@@ -8,6 +8,7 @@ from peerexam.errors import SetupError
 from peerexam.records import Question
 from peerexam.runfolder import RunFolder
 from peerexam.tasks.question_file import load_questions
+from peerexam.tasks.sealed_questions import check_seal
 
 
 def questions_of(folder: Path) -> list[Question]:
@@ -20,7 +21,7 @@ def questions_of(folder: Path) -> list[Question]:
         folder: The run's or the data set's folder, or a file of questions.
 
     Raises:
-        SetupError: There is no such folder, or it holds no question.
+        SetupError: There is no such folder, it holds no question, or not those that were sealed.
         RecordFileError: A line is damaged or lacks a key.
     """
     if folder.is_file():
@@ -30,6 +31,7 @@ def questions_of(folder: Path) -> list[Question]:
     for place in (folder, folder / "data"):
         run = RunFolder(place)
         if run.records_path("questions").is_file():
+            check_seal(run.records_path("questions"))
             found = list(run.questions())
             if not found:
                 raise SetupError(f"{run.records_path('questions')} holds no question")

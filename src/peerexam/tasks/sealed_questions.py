@@ -69,6 +69,16 @@ def sealed_questions(path: Path) -> list[Question]:
     return list(_first_round(bodies, path))
 
 
+def check_seal(path: Path) -> None:
+    """Refuse a `questions.jsonl` that is not what the manifest beside it has sealed.
+
+    Raises:
+        RecordFileError: A line cannot be read.
+        SetupError: The questions are not those that were sealed.
+    """
+    _check_seal(path, (body for _, body in read_jsonl(path)))
+
+
 def _first_round(bodies: Iterable[tuple[int, dict[str, Json]]], path: Path) -> Iterator[Question]:
     lines: dict[str, int] = {}
     for number, body in bodies:
@@ -101,12 +111,23 @@ def _check_seal(path: Path, bodies: Iterable[dict[str, Json]]) -> None:
 
 
 def _sealed_hash(path: Path) -> str | None:
-    """What the manifest beside a file says; an imported run has no seal."""
+    """What the manifest beside a file says; an imported run has no seal.
+
+    Raises:
+        SetupError: It is the manifest of a data set and says nothing.
+    """
     above = [path.parent, *([path.parent.parent] if path.parent.name == "data" else [])]
     for folder in map(RunFolder, above):
         if path.name == "questions.jsonl" and folder.manifest_path.is_file():
             manifest = folder.read_manifest()
             sealed = manifest.get("questions_hash")
-            imported = manifest.get("protocol") == "import"
-            return sealed if isinstance(sealed, str) and not imported else None
+            if manifest.get("protocol") == "import":
+                return None
+            if not isinstance(sealed, str) and manifest.get("kind") == "dataset":
+                raise SetupError(
+                    f"{folder.manifest_path} has no questions_hash, so that nobody can say whether "
+                    "these are the questions that were sealed: generate or download the data set "
+                    "again"
+                )
+            return sealed if isinstance(sealed, str) else None
     return None
