@@ -6,6 +6,7 @@ import csv
 import json
 import math
 import os
+import shutil
 import subprocess
 from collections.abc import Mapping
 from itertools import combinations
@@ -239,3 +240,15 @@ def test_the_command_prints_the_ratings(
     assert body["battles"] == 32 * 4 * 3  # questions × judges × pairs without the judge's own
     assert main(["export", str(exams["rankings"]), "--to", "elo"]) == 2
     assert "dataset, arena-rank, evalica or fastchat" in capsys.readouterr().err
+
+
+def test_standings_of_an_older_peerexam_are_to_be_counted_again(
+    exams: Mapping[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    old = tmp_path / "old"
+    shutil.copytree(exams["marks"], old)
+    standings = json.loads((old / "standings.json").read_text())
+    del standings["voting"]["bradley_terry_prior"]
+    (old / "standings.json").write_text(json.dumps(standings))
+    assert main(["export", str(old), "--to", "evalica"]) == 2
+    assert "left by an older peerexam: remove it" in capsys.readouterr().err

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from peerexam.calls import Json
+from peerexam.errors import SetupError
 from peerexam.examiners.rubric import Rubric, load_rubric
 from peerexam.protocols.finishing import tally_folder
 from peerexam.protocols.gathering import Gathered, gather
@@ -46,13 +47,18 @@ def counted_results(path: Path) -> Counted:
     Standings that are not there are counted first, and written.
 
     Raises:
-        SetupError: The folder holds no run.
+        SetupError: The folder holds no run, or its standings are those of an older peerexam.
     """
     folder = RunFolder(path)
     if not folder.standings_path.exists():
         folder.write_standings(tally_folder(path))
     standings = folder.read_standings()
     voting, names = standings["voting"], [sheet["agent"] for sheet in standings["judges"]]
+    if "bradley_terry_prior" not in voting:
+        raise SetupError(
+            f"{folder.standings_path} was left by an older peerexam: remove it, and `peerexam "
+            f"report {path}` counts it again"
+        )
     table = gather(
         questions=list(folder.questions()),
         answers=(),
