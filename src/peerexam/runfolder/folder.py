@@ -195,9 +195,13 @@ def read_object(path: Path) -> dict[str, Json]:
     except FileNotFoundError as error:
         raise SetupError(f"{path} is missing: is {path.parent} the folder of a run?") from error
     except ValueError as error:
-        raise SetupError(f"{path} cannot be read: {error}; the command that left it makes it again") from error
+        raise SetupError(
+            f"{path} cannot be read: {error}; the command that left it makes it again"
+        ) from error
     if not isinstance(body, dict):
-        raise SetupError(f"{path} must hold one JSON object; the command that left it makes it again")
+        raise SetupError(
+            f"{path} must hold one JSON object; the command that left it makes it again"
+        )
     schema = body.get("schema", SCHEMA_VERSION)
     if not isinstance(schema, int) or schema > SCHEMA_VERSION:
         raise SetupError(f"{path} has schema {schema}, newer than this peerexam; update peerexam")
