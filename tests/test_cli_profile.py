@@ -91,6 +91,50 @@ def test_damaged_profiles_are_refused_with_a_mend(
     assert "run `peerexam profile` again" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"measures": [1]},
+        {"measures": [{}]},
+        {"measures": [{"agent": "ada", "name": "x", "title": "X", "unit": "share", "n": 1.5}]},
+        {"measures": [{"agent": ["ada"], "name": "x", "title": "X", "unit": "share", "n": 1}]},
+        {"measures": [{"agent": "ada", "name": "x", "title": "X", "unit": "miles", "n": 1}]},
+        {"agents": [1]},
+        {"agents": {"ada": 3}},
+    ],
+)
+def test_a_damaged_study_is_named_and_leaves_the_report_alone(
+    run: Path, tmp_path: Path, change: dict[str, object], capsys: pytest.CaptureFixture[str]
+) -> None:
+    left = study(tmp_path / "study", dg_diff("ada", 1.0))
+    body = json.loads((left / "result.json").read_text())
+    (left / "result.json").write_text(json.dumps({**body, **change}))
+    assert main(["profile", str(run), str(left)]) == 2
+    assert f"{left / 'result.json'} is damaged" in capsys.readouterr().err
+    assert not (run / "profiles.json").exists()
+
+
+def test_a_value_that_is_no_number_is_damage(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    left = study(tmp_path / "study", dg_diff("ada", 1.0))
+    text = (left / "result.json").read_text()
+    for bad in ("NaN", '"abc"', "true", "[]"):
+        (left / "result.json").write_text(text.replace('"value": 1.0', f'"value": {bad}'))
+        assert main(["profile", str(run), str(left)]) == 2
+        assert "measure 1 is none" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("change", [{"standings": 5}, {"standings": [{}]}, {"judges": [{}]}])
+def test_damaged_standings_are_named(
+    run: Path, change: dict[str, object], capsys: pytest.CaptureFixture[str]
+) -> None:
+    body = json.loads((run / "standings.json").read_text())
+    (run / "standings.json").write_text(json.dumps({**body, **change}))
+    assert main(["profile", str(run)]) == 2
+    assert "standings.json is damaged" in capsys.readouterr().err
+
+
 def test_a_folder_without_a_study_is_named(
     run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -221,8 +221,23 @@ def test_what_is_wrong_in_a_file_is_named_with_its_line(tmp_path: Path) -> None:
         study_self_bias(written(path, [("s", "a", "b", 1, ""), ("s", "c", "b", 2, "")]), rounds=9)
 
 
+@pytest.mark.parametrize("role", ["testset", "evaluator", "both", ""])
+def test_one_model_alone_has_no_rivals(tmp_path: Path, role: str) -> None:
+    path = written(tmp_path / "scores.csv", [("s", "a", "a", 1, role)])
+    with pytest.raises(SetupError, match="scores of a alone"):
+        study_self_bias(path, rounds=9)
+
+
+def test_a_score_beyond_all_measure_is_refused(tmp_path: Path) -> None:
+    path = written(tmp_path / "scores.csv", [("s", "a", "a", "-1e308", "")])
+    with pytest.raises(RecordFileError, match=r":2: the score -1e\+308 is too large"):
+        study_self_bias(path, rounds=9)
+
+
 def test_settings_that_make_no_sense_are_refused(tmp_path: Path) -> None:
     path = written(tmp_path / "scores.csv", rows_of(""))
+    with pytest.raises(SetupError, match="--seed"):
+        study_self_bias(path, seed=-1)
     with pytest.raises(SetupError, match="--rounds"):
         study_self_bias(path, rounds=0)
     with pytest.raises(SetupError, match="--evaluator"):

@@ -49,6 +49,21 @@ def test_a_folder_without_splits_has_none(tmp_path: Path) -> None:
     assert {each.split for each in load_geoquery(geo_folder(tmp_path))} == {None}
 
 
+def test_files_of_another_system_are_read_alike(tmp_path: Path) -> None:
+    plain = load_geoquery(geo_folder(tmp_path / "plain", train="1\n", test="0\n"))
+    folder = geo_folder(tmp_path / "marked", train="1\n", test="00\n")
+    for path in folder.iterdir():
+        path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"\n", b"\r\n"))
+    assert load_geoquery(folder) == plain
+
+
+@pytest.mark.parametrize("line", ["9" * 5000, "-1", "²", "", "3", "0x1"])
+def test_a_split_that_names_no_line_is_refused(tmp_path: Path, line: str) -> None:
+    folder = geo_folder(tmp_path, train=f"{line}\n", test="0\n")
+    with pytest.raises(RecordFileError, match="is no line"):
+        load_geoquery(folder)
+
+
 def test_what_is_wrong_with_a_folder_is_named(tmp_path: Path) -> None:
     folder = geo_folder(tmp_path, train="1\n", test="3\n")
     with pytest.raises(RecordFileError, match=r"'3' is no line"):
@@ -121,6 +136,13 @@ def test_an_alignment_is_looked_up_by_question_and_program(tmp_path: Path) -> No
     assert aligned(rows, "which towns are in new mexico", program) is None
     asked = GeoQuestion(0, "which towns lie in new mexico", program)
     assert "lie in new mexico" in {part.text for part in parts_of(asked, rows)}
+
+
+def test_an_alignment_nested_too_deeply_is_passed_over(tmp_path: Path) -> None:
+    path = tmp_path / "words.csv"
+    for cell in ("(" * 300, "-" * 100_000 + "1", "('a'" + ".b" * 5, "9" * 5000):
+        path.write_text(f'{HEAD}0,1,which towns,answer(city(all)),1,"{cell}"\n')
+        assert load_alignments(path) == {}
 
 
 def test_another_csv_is_no_alignment(tmp_path: Path) -> None:

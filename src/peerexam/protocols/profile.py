@@ -39,7 +39,12 @@ def write_profiles(run: Path, studies: Sequence[Path]) -> dict[str, Json]:
     if not folder.standings_path.exists():
         raise SetupError(f"{run} has no standings: `peerexam report {run}` counts them")
     results = [read_result(study) for study in studies]
-    body = profiles(folder.read_standings(), folder.read_manifest(), results)
+    try:
+        body = profiles(folder.read_standings(), folder.read_manifest(), results)
+    except (AttributeError, KeyError, TypeError) as error:
+        raise SetupError(
+            f"{folder.standings_path} is damaged ({error!r}): `peerexam report {run}` counts anew"
+        ) from error
     write_object(run / PROFILES, body)
     return body
 
@@ -62,7 +67,7 @@ def profiles(standings: Body, manifest: Body, results: Sequence[Body]) -> dict[s
         "exam": standings.get("exam"),
         "agents": [{"agent": name, "measures": measures} for name, measures in found.items()],
         "studies": [_study(result) for result in results],
-        "notes": list(_notes(manifest, results)),
+        "notes": list(dict.fromkeys(_notes(manifest, results))),
     }
 
 

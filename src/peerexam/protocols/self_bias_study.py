@@ -63,6 +63,8 @@ def study_self_bias(
         SetupError: There is nothing to read, or a setting makes no sense.
         RecordFileError: A line cannot be read.
     """
+    if seed < 0:
+        raise SetupError(f"--seed is a whole number, 0 or more, not {seed}")
     if rounds < 1:
         raise SetupError(f"--rounds is a number of rounds, 1 or more, not {rounds}")
     if path.is_dir():
@@ -111,6 +113,8 @@ def _of_file(
         one = scores.get(role)
         if one is None:
             continue
+        if len(one.targets) < 2:
+            raise SetupError(f"{path} has scores of {one.targets[0]} alone: a rank takes rivals")
         paired = role == "evaluator" or (role == "" and one.shared)
         roles[role] = _file_table(one, orientation, paired)
         parts |= _file_parts(role, one, orientation, paired, rounds, seed)

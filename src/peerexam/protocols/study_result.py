@@ -6,10 +6,11 @@ of several experiments can stand side by side in a profile.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 from peerexam.calls import Json
 from peerexam.errors import SetupError
@@ -22,6 +23,7 @@ Unit = Literal["share", "points", "ranks", "alpha"]
 """`share` is 0 to 1, `points` are on the task's own scale, `ranks` are places."""
 
 RESULT = "result.json"
+_AGAIN = "perform the study again: what it asked is in its ledger"
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,4 +133,27 @@ def read_result(folder: Path) -> dict[str, Json]:
     body = read_object(path)
     if not isinstance(body.get("measures"), list) or not isinstance(body.get("study"), str):
         raise SetupError(f"{path} is no result of a study: name the folder that one left")
+    agents = body.get("agents", {})
+    if not isinstance(agents, dict) or not all(isinstance(one, dict) for one in agents.values()):
+        raise SetupError(f"{path} is damaged: agents must be fingerprints by name; {_AGAIN}")
+    for number, measure in enumerate(body["measures"], 1):
+        if not _is_measure(measure):
+            raise SetupError(f"{path} is damaged: measure {number} is none; {_AGAIN}")
     return body
+
+
+def _is_measure(body: Json) -> bool:
+    """Whether all is there that stands in a profile, each of its kind."""
+    if not isinstance(body, dict):
+        return False
+    return (
+        all(isinstance(body.get(key), str) for key in ("agent", "name", "title"))
+        and all(isinstance(body.get(key, ""), str) for key in ("task", "condition"))
+        and body.get("unit") in get_args(Unit)
+        and all(_is_number_or_none(body.get(key)) for key in ("value", "low", "high"))
+        and type(body.get("n")) is int
+    )
+
+
+def _is_number_or_none(value: Json) -> bool:
+    return value is None or (type(value) in (int, float) and math.isfinite(value))

@@ -77,17 +77,19 @@ def _splits(folder: Path, count: int) -> dict[int, Split]:
         return found
     for name, path in paths.items():
         for number, line in enumerate(_lines(path), 1):
-            if not line.strip().isdecimal() or int(line) >= count:
+            named = line.strip().lstrip("0") or line.strip()[-1:]
+            # So long a number is never made an `int`: Python refuses those of thousands of digits.
+            if not named.isdecimal() or len(named) > 9 or int(named) >= count:
                 raise RecordFileError(
                     f"{line.strip()[:20]!r} is no line of {QUESTIONS}, counted from 0", path, number
                 )
-            found[int(line)] = name
+            found[int(named)] = name
     return found
 
 
 def _lines(path: Path) -> list[str]:
     try:
-        return path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
+        return path.read_text(encoding="utf-8-sig").removesuffix("\n").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise SetupError(
             f"{path} cannot be read: {error}; name the folder with {QUESTIONS} and {PROGRAMS}"

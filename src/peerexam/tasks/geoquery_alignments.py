@@ -22,6 +22,16 @@ ALIGNMENTS = "EN_anon_cleaned.csv"
 
 _COLUMNS = ("NL", "MR", "MONOTONIC", "ALIGNMENT")
 _NOTHING = "ε"
+# What Python's parser may say of a cell: nested too deeply is a `MemoryError`, or a recursion.
+_DAMAGED = (
+    FunqlError,
+    ValueError,
+    SyntaxError,
+    TypeError,
+    AttributeError,
+    RecursionError,
+    MemoryError,
+)
 _PLACEHOLDER = re.compile(r"\b(?:state|city|river|place)_(?:name|abbr)\b")
 _NAMED = frozenset({"stateid", "cityid", "riverid", "placeid"})
 
@@ -83,7 +93,7 @@ def _add(row: Mapping[str, str | None], found: dict[str, list[Alignment]]) -> No
         # A literal and nothing else: the file's text is never run.
         pairs = ast.literal_eval(f"[{row['ALIGNMENT']}]")
         labels = tuple(_label(label) for _, label in pairs)
-    except (FunqlError, ValueError, SyntaxError, TypeError):
+    except _DAMAGED:
         return
     if len(labels) != len(words):
         return

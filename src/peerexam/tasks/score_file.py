@@ -37,6 +37,8 @@ _ROLES: Mapping[str, Role] = {
     "benchmark": "both",
 }
 _NEEDED = ("segment", "target", "benchmark", "score")
+_LARGEST = 1e100
+"""Squares of scores and their sums must be numbers too."""
 _NO_SCORE = frozenset({"", "na", "nan", "none", "null"})
 
 
@@ -142,7 +144,11 @@ def _score(text: str, path: Path, number: int) -> float:
     except ValueError:
         value = math.inf
     if not math.isfinite(value):
-        raise RecordFileError(f"the score '{text}' is no number", path, number)
+        raise RecordFileError(f"the score '{text:.40}' is no number", path, number)
+    if abs(value) > _LARGEST:
+        raise RecordFileError(
+            f"the score {value:g} is too large: the largest is {_LARGEST:g}", path, number
+        )
     return value
 
 
