@@ -21,6 +21,8 @@ from peerexam.tasks.step_claims import Claims, equalities, orders
         ("5 = 2 + X", 0, 0),
         ("it is equal to = nothing", 0, 0),
         ("(1 + 2 = 3", 1, 0),
+        ("The kit costs 2,400+600=$3,000.", 1, 0),
+        ("Half of that is 3,000/2=$1,600.", 0, 1),
         ("", 0, 0),
     ],
 )

@@ -17,6 +17,7 @@ from itertools import pairwise
 _TOKEN = re.compile(r"\d+(?:\.\d+)?|\b[A-Z]\b|[-+*/()\[\]×]")
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 _SIGNS = (["+"], ["-"], ["*"], ["/"], ["×"])
+_GROUPING = re.compile(r"(?<=\d),(?=\d{3}(?!\d))|\$")
 _LONGEST = 60
 """Tokens of an expression that are looked at."""
 
@@ -48,7 +49,7 @@ def equalities(step: str, known: MutableMapping[str, float]) -> Claims:
     Claims(held=1, broken=1)
     """
     found = Claims()
-    parts = step.replace("==", "=").split("=")
+    parts = _GROUPING.sub("", step).replace("==", "=").split("=")
     for before, after in pairwise(parts):
         found += _equality(_last_tokens(before), _first_tokens(after), known)
     return found
