@@ -200,6 +200,7 @@ def test_find_plans_without_asking(
         (("--tasks", "words"), "holds no task 'words': it holds sums"),
         (("--tasks", ","), "--tasks names no task"),
         (("--limit", "0"), "--limit is a number of items"),
+        (("--seed", "-1"), "--seed is a whole number"),
     ],
 )
 def test_what_cannot_be_done_is_refused_before_any_model_is_asked(
@@ -214,6 +215,26 @@ def test_what_cannot_be_done_is_refused_before_any_model_is_asked(
     assert main(["mistakes", "find", "data", "--agents", f"openai/m@{server.url}", *flags]) == 2
     assert complaint in capsys.readouterr().err
     assert server.requests == []
+
+
+def test_an_agent_that_is_barred_is_named_and_the_result_is_partial(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], chat_server: Any
+) -> None:
+    barred = chat_server(lambda served: chat_server.error(401, "Who?"))
+    able = chat_server(["Mistake: No"])
+    write(tmp_path / "data" / "sums.jsonl", SUM)
+    (tmp_path / "two.yaml").write_text(
+        f"agents:\n  - {{name: able, model: 'openai/m@{able.url}'}}\n"
+        f"  - {{name: barred, model: 'openai/n@{barred.url}'}}\n"
+    )
+    asked = ["mistakes", "find", "data", "--agents", "two.yaml", "--json", "--quiet"]
+    assert main(asked) == 3
+    body = json.loads(capsys.readouterr().out)
+    assert body["status"] == "partial"
+    assert "barred was given up: BadKeyError" in body["status_reason"]
+    values = {one["agent"]: one["value"] for one in body["measures"] if one["headline"]}
+    assert values["barred"] is None
+    assert values["able"] is not None
 
 
 @pytest.mark.shared

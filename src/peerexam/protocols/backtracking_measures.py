@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from peerexam.calls import Json
 from peerexam.protocols.backtracking_study import Backtrack, Backtracking, Backtracks
+from peerexam.protocols.study import given_up
 from peerexam.protocols.study_result import Measure, StudyResult
 from peerexam.stats.accuracy_change import Change, change_from_counts, mean_of
 from peerexam.stats.estimate import Estimate
@@ -152,7 +153,7 @@ def backtracking_result(work: Backtracking, done: Backtracks) -> StudyResult:
     """The result of a study of backtracking."""
     rows = backtracking_rows(done.rows)
     failed = [row for row in done.rows if row.failed]
-    reasons = [*([done.stopped] if done.stopped else []), *done.lost.values()]
+    reasons = [*([done.stopped] if done.stopped else []), *given_up(done.lost)]
     if failed:
         first = failed[0]
         said = first.reason if first.mended is None else first.mended.reason

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from peerexam.calls import Json
 from peerexam.protocols.consistency import NOT_ASKED, Kind, Prompt
-from peerexam.protocols.study import Collected
+from peerexam.protocols.study import Collected, given_up
 from peerexam.protocols.study_result import Measure, StudyResult
 from peerexam.stats.clustered_share import (
     chance_agreement,
@@ -65,7 +65,7 @@ def partial_reasons(
     stopped: str | None, lost: Mapping[str, str], failed: Sequence[str | None]
 ) -> list[str]:
     """Why a study is not whole: its budget, agents that were given up, calls that failed."""
-    reasons = [*([stopped] if stopped else []), *lost.values()]
+    reasons = [*([stopped] if stopped else []), *given_up(lost)]
     if failed:
         reasons.append(f"{len(failed)} calls failed, the first with {failed[0]}")
     return reasons

@@ -20,6 +20,7 @@ from peerexam.protocols.discrimination import (
 )
 from peerexam.protocols.discrimination_measures import measures_of
 from peerexam.protocols.progress import Progress
+from peerexam.protocols.study import given_up
 from peerexam.protocols.study_result import Measure, StudyResult
 from peerexam.runfolder.folder import write_rows
 from peerexam.stats.dg_diff import task_average
@@ -63,7 +64,7 @@ async def discriminate(
     failed = sum(one.failed for one in rows)
     reasons = [
         *([gone.stopped] if gone.stopped else []),
-        *(f"{name} was given up: {reason}" for name, reason in lost.items()),
+        *given_up(lost),
         *([f"{failed} calls failed; their items are left out"] if failed else []),
     ]
     return StudyResult(

@@ -11,7 +11,7 @@ from peerexam.calls import Json
 from peerexam.examiners.finding import Method
 from peerexam.protocols.mistake_finding import Find, Finding
 from peerexam.protocols.mistake_statistics import task_counts
-from peerexam.protocols.study import Collected
+from peerexam.protocols.study import Collected, given_up
 from peerexam.protocols.study_result import Measure, StudyResult
 from peerexam.stats.estimate import Estimate
 from peerexam.stats.mistake_location import (
@@ -53,7 +53,7 @@ def finding_result(finding: Finding, finds: Collected[Find]) -> StudyResult:
     """The result of a study of mistake finding."""
     counts = task_counts(finding.traces)
     failed = [find for find in finds.rows if find.failed]
-    reasons = [*([finds.stopped] if finds.stopped else []), *finds.lost.values()]
+    reasons = [*([finds.stopped] if finds.stopped else []), *given_up(finds.lost)]
     if failed:
         reasons.append(f"{len(failed)} calls failed, the first with {failed[0].reason}")
     return StudyResult(

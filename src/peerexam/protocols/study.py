@@ -164,6 +164,11 @@ async def studying(
         )
 
 
+def given_up(lost: Mapping[str, str]) -> list[str]:
+    """Who was given up and why, a line an agent."""
+    return [f"{name} was given up: {reason}" for name, reason in lost.items()]
+
+
 @dataclass(frozen=True, slots=True)
 class Reply:
     """What came of one request.

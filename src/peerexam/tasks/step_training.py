@@ -82,6 +82,8 @@ def check_training(training: Training) -> None:
         MissingExtraError: torch, or what runs encoders, is not installed.
         SetupError: There is no such encoder, or no epoch.
     """
+    if training.seed < 0:
+        raise SetupError("--seed is a whole number, 0 or more")
     if training.epochs < 1:
         raise SetupError("--epochs is a number of passes, 1 or more")
     if training.encoder is not None:
