@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from peerexam.errors import StatisticsError
 from peerexam.stats.accuracy_change import change_from_counts, mean_of
+from peerexam.stats.estimate import Estimate
 
 
 # BIG-Bench Mistake, Table 6, oracle locations: losses, correct, gains, incorrect, and both columns.
@@ -107,3 +108,12 @@ def test_intervals_hold_planted_changes_at_the_nominal_rate() -> None:
             held[name] += one.low <= truth <= one.high
     # 95 % ± three standard errors of 600 rounds, which are 2.7 points.
     assert all(0.92 <= count / 600 <= 0.98 for count in held.values()), held
+
+
+def test_a_mean_over_tasks_says_over_how_many_and_what_was_lost() -> None:
+    gone = Estimate(None, left_out=4, reason="no trace")
+    found = mean_of([Estimate(0.2, 0.1, 0.3, n=10, left_out=1), gone])
+    assert (found.value, found.n, found.left_out) == (0.2, 10, 5)
+    assert found.method.endswith("1 of 2 tasks")
+    assert mean_of([gone, gone]).left_out == 8
+    assert "tasks" not in mean_of([Estimate(0.2, 0.1, 0.3, n=10)] * 2).method.split(";")[-1]

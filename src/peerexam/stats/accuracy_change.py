@@ -7,7 +7,7 @@ What it comes to over all traces depends on how many were right to begin with.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from peerexam.errors import StatisticsError
 from peerexam.stats.estimate import Estimate
@@ -77,11 +77,18 @@ def change_from_counts(losses: int, correct: int, gains: int, incorrect: int) ->
 
 
 def mean_of(parts: list[Estimate]) -> Estimate:
-    """The unweighted mean of independent estimates; those without a value are left out."""
+    """The unweighted mean of independent estimates, one a task.
+
+    Those without a value are passed over, and the method then says of how many tasks it is the
+    mean. `left_out` counts traces, as it does in the parts.
+    """
     known = [one for one in parts if one.value is not None]
+    lost = sum(one.left_out for one in parts)
     if not known:
-        return Estimate(None, reason="no task has a value", left_out=len(parts), method=_SUM)
-    return _weighted([(1 / len(known), one) for one in known], 0.0)
+        return Estimate(None, reason="no task has a value", left_out=lost, method=_SUM)
+    found = _weighted([(1 / len(known), one) for one in known], 0.0)
+    some = f"; {len(known)} of {len(parts)} tasks" if len(known) < len(parts) else ""
+    return replace(found, left_out=lost, method=f"{_SUM}{some}")
 
 
 def _weighted(parts: list[tuple[float, Estimate]], constant: float) -> Estimate:
