@@ -44,3 +44,12 @@ def test_no_name_of_a_file_steers_the_terminal(
     assert shown.out.splitlines() == ["]0;ownedArts", "Science", "=1+1"]
     assert not {"\x1b", "\x07", "\u202e"} & set(shown.out + shown.err)
     assert "own.txt:1" in shown.err
+
+
+@pytest.mark.parametrize("seed", ["-1", "one", "1.5"])
+@pytest.mark.parametrize("command", ["domains", "selftest"])
+def test_a_seed_that_is_none_is_refused(
+    command: str, seed: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([command, "--seed", seed]) == 2
+    assert "a seed is a whole number, 0 or more" in capsys.readouterr().err

@@ -200,7 +200,7 @@ def test_find_plans_without_asking(
         (("--tasks", "words"), "holds no task 'words': it holds sums"),
         (("--tasks", ","), "--tasks names no task"),
         (("--limit", "0"), "--limit is a number of items"),
-        (("--seed", "-1"), "--seed is a whole number"),
+        (("--seed", "-1"), "a seed is a whole number"),
     ],
 )
 def test_what_cannot_be_done_is_refused_before_any_model_is_asked(

@@ -344,7 +344,7 @@ def test_a_dumped_config_loads_as_the_same_config(tmp_path: Path) -> None:
 @given(
     system=st.text(max_size=40).filter(lambda text: "\x00" not in text),
     temperature=st.none() | st.floats(0, 2),
-    seed=st.integers(-(2**40), 2**40),
+    seed=st.integers(0, 2**40),
 )
 def test_any_settings_survive_dumping(
     tmp_path_factory: pytest.TempPathFactory, system: str, temperature: float | None, seed: int

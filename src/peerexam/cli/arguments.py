@@ -6,6 +6,8 @@ import argparse
 import sys
 from collections.abc import Sequence
 
+from peerexam.cli.numbers import seed
+
 TYPE_CHECKING = False  # importing `typing` would take a fifth of the time of `--help`
 if TYPE_CHECKING:
     from typing import TypeAlias
@@ -82,7 +84,7 @@ def _config_flags(parser: argparse.ArgumentParser) -> None:
         metavar="KEY.PATH=VALUE",
         help="set anything in the config, as in agents.smol.temperature=0.5; may be repeated",
     )
-    parser.add_argument("--seed", type=int, help="same as --set seed=N")
+    parser.add_argument("--seed", type=seed, help="same as --set seed=N")
     parser.add_argument(
         "--budget-usd", type=float, metavar="USD", help="same as --set limits.budget.usd=USD"
     )
@@ -193,7 +195,7 @@ def _machine_commands(commands: Commands) -> None:
     live.add_argument("--live", metavar="EXAM.yaml", help="ask every agent of an exam")
     _probe_command(agents)
     selftest = _command(commands, "selftest", "plant biases in simulated players and find them")
-    selftest.add_argument("--seed", type=int, default=0)
+    selftest.add_argument("--seed", type=seed, default=0)
     weights = _command(commands, "weights", "say what weights are, and fetch them on request")
     weights.add_argument("name", nargs="?", metavar="NAME", help="as in smollm2 (default: all)")
     weights.add_argument("--fetch", action="store_true", help="fetch them; the licence comes first")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from peerexam.cli.numbers import seed
+
 TYPE_CHECKING = False  # importing `typing` would take a fifth of the time of `--help`
 if TYPE_CHECKING:
     import argparse
@@ -37,7 +39,7 @@ def _study_flags(parser: argparse.ArgumentParser, running_flags: AddFlags, out: 
         help="models, or files with an agents: list",
     )
     parser.add_argument("--limit", type=int, metavar="N", help="so many items, drawn by the seed")
-    parser.add_argument("--seed", type=int, default=0, help="of draws and intervals")
+    parser.add_argument("--seed", type=seed, default=0, help="of draws and intervals")
     parser.add_argument("--plan", action="store_true", help="say how many calls it takes, and stop")
     parser.add_argument("--budget-usd", type=float, metavar="USD", help="what it may cost at most")
     parser.add_argument("--concurrency", type=int, metavar="N", help="calls at once (default: 64)")
@@ -140,7 +142,7 @@ def _mistakes(commands: Commands, command: AddCommand, running_flags: AddFlags) 
         "--encoder", default="none", metavar="NAME", help="to look at meaning too, as in minilm"
     )
     train.add_argument("--epochs", type=int, metavar="N")
-    train.add_argument("--seed", type=int, default=0)
+    train.add_argument("--seed", type=seed, default=0)
     train.add_argument("--out", required=True, metavar="DIR", help="where the weights go")
 
 
@@ -184,7 +186,7 @@ def _self_bias(commands: Commands, command: AddCommand) -> None:
         "--evaluator", metavar="NAME", help="one judge for the role of test set (default: all)"
     )
     parser.add_argument("--rounds", type=int, default=10_000, help="of bootstrap and permutation")
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seed", type=seed, default=0)
     parser.add_argument("--out", metavar="DIR", help="also leave result.json there")
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from peerexam.cli.numbers import seed
+
 TYPE_CHECKING = False  # importing `typing` would take a fifth of the time of `--help`
 if TYPE_CHECKING:
     import argparse
@@ -41,7 +43,7 @@ def _domains(commands: Commands, command: AddCommand) -> None:
         help="google-trends (the default), or a file: YAML, JSON, CSV or one domain a line",
     )
     domains.add_argument("--sample", type=int, metavar="N", help="draw so many")
-    domains.add_argument("--seed", type=int, default=0, help="of the draw")
+    domains.add_argument("--seed", type=seed, default=0, help="of the draw")
     domains.add_argument(
         "--stratified", action="store_true", help="draw in every first-level domain alike"
     )
@@ -83,7 +85,7 @@ def _trust(commands: Commands, command: AddCommand, running_flags: AddFlags) -> 
         metavar="LIST",
         help="of rouge, bleu, bertscore, embedding (default: rouge,bleu); none for none",
     )
-    trust.add_argument("--seed", type=int, default=0, help="of intervals and draws")
+    trust.add_argument("--seed", type=seed, default=0, help="of intervals and draws")
     trust.add_argument("--out", metavar="DIR", help="also leave the table and the judgements there")
     running_flags(trust, ledger="ledger.sqlite in DIR, or runs/trust/ledger.sqlite without --out")
 
@@ -123,7 +125,7 @@ def _bias(commands: Commands, command: AddCommand, running_flags: AddFlags) -> N
     style.add_argument("--out", required=True, metavar="DIR", help="where records and table go")
     running_flags(style, ledger="ledger.sqlite in DIR")
     for action in (questions, style):
-        action.add_argument("--seed", type=int, default=0, help="of draws and intervals")
+        action.add_argument("--seed", type=seed, default=0, help="of draws and intervals")
         import argparse
 
         for flag in ("--debug", "--json"):
@@ -144,7 +146,7 @@ def _leakage(commands: Commands, command: AddCommand) -> None:
     )
     leakage.add_argument("--column", metavar="NAME", help="which field of a corpus holds the text")
     leakage.add_argument("--hits", type=int, default=10, metavar="K", help="retrieved a question")
-    leakage.add_argument("--seed", type=int, default=0, help="of intervals")
+    leakage.add_argument("--seed", type=seed, default=0, help="of intervals")
     leakage.add_argument(
         "--out", metavar="DIR", help="also leave leakage.json and leakage.csv there"
     )

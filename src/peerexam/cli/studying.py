@@ -35,8 +35,6 @@ def config_from(arguments: argparse.Namespace, name: str, others: Sequence[str] 
     Raises:
         SetupError: An agent cannot be read, or a number is out of bounds.
     """
-    if arguments.seed < 0:
-        raise SetupError("--seed is a whole number, 0 or more")
     if arguments.limit is not None and arguments.limit < 1:
         raise SetupError("--limit is a number of items, 1 or more")
     if arguments.concurrency is not None and arguments.concurrency < 1:

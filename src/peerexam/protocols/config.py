@@ -262,7 +262,7 @@ class ExamConfig(_Strict):
     name: str = "exam"
     protocol: Literal["peer_exam", "exam"] = "peer_exam"
     examiner: str | None = None
-    seed: int = 0
+    seed: Annotated[int, Field(ge=0)] = 0
     agents: Annotated[tuple[AgentConfig, ...], Field(min_length=1)]
     questions: Questions = Questions()
     answers: Answers = Answers()

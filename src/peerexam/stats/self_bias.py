@@ -171,9 +171,10 @@ def _scaled(one: Estimate, scale: float) -> Estimate:
     """In another unit; the ends change places where the sign does."""
     if one.value is None:
         return one
-    ends = [None if end is None else scale * end for end in (one.low, one.high)]
+    # Adding 0 makes of −0 what it is.
+    ends = [None if end is None else scale * end + 0.0 for end in (one.low, one.high)]
     low, high = reversed(ends) if scale < 0 else ends
-    return replace(one, value=scale * one.value, low=low, high=high)
+    return replace(one, value=scale * one.value + 0.0, low=low, high=high)
 
 
 def _counted(own: list[int], kind: _Kind, agent: int, targets: int) -> Floats:
