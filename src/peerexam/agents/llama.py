@@ -192,6 +192,8 @@ class LlamaEngine:
     def close(self) -> None:
         """Let running jobs finish, drop the others, and free the weights."""
         self._turns.close()
+        if self._server is not None:
+            see_it_run(self._server)
         self._server = None
 
     def _score_one(self, tokens: list[int], following: int, slot: int) -> TokenLogprob:
@@ -249,6 +251,15 @@ class LlamaEngine:
             connection.close()
         raise_error(reply)
         return reply
+
+
+def see_it_run(server: Any) -> None:
+    """Have a server answer before it is let go.
+
+    One that is told to end before its loop has begun does not hear it, and is then waited for
+    without end. An answer, however short, shows that the loop has begun.
+    """
+    server.handle_completions({"prompt": "a", "max_tokens": 1})
 
 
 def start_server(

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from peerexam.agents.llama import start_server
+from peerexam.agents.llama import see_it_run, start_server
 from peerexam.agents.local import engine_settings
 from peerexam.agents.spec import parse_model
 from peerexam.agents.weights import locate
@@ -49,4 +49,5 @@ def serve(
     try:
         yield f"{server.listening_address}/v1"
     finally:
+        see_it_run(server)
         del server  # frees the weights and the port
