@@ -119,7 +119,7 @@ def recombined(parts: Sequence[tuple[float, int]]) -> float:
     """An accuracy over all from those of its parts: Σ n·share / Σ n.
 
     >>> round(recombined([(0.8824, 34), (0.2820, 266)]), 4)
-    0.3501
+    0.35
 
     Raises:
         StatisticsError: The parts hold nothing.
