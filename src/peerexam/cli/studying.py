@@ -102,9 +102,20 @@ def measures_text(measures: Sequence[Measure]) -> str:
     """Measures as a table, each with its interval and what it rests on."""
     rows: list[tuple[str, ...]] = [("agent", "on", "measure", "value", "interval", "n")]
     rows += [_row(one) for one in measures]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    lines = ["  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)) for row in rows]
-    return "\n".join([lines[0].rstrip(), "─" * sum(widths, 10), *(x.rstrip() for x in lines[1:])])
+    head, *lines = _padded(rows)
+    return "\n".join([head, "─" * sum(_widths(rows), 10), *lines])
+
+
+def _padded(rows: Sequence[tuple[str, ...]]) -> list[str]:
+    widths = _widths(rows)
+    return [
+        "  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]
+
+
+def _widths(rows: Sequence[tuple[str, ...]]) -> list[int]:
+    return [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
 
 
 def _row(one: Measure) -> tuple[str, ...]:
@@ -139,8 +150,4 @@ def plan_text(plan: StudyPlan) -> str:
         counts = (one.calls.least, one.calls.expected, one.calls.most)
         dollars = "unknown" if cost is None else f"${cost.expected:,.4f}"
         rows.append((plain(one.agent), one.task, *(f"{round(n):,}" for n in counts), dollars))
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    lines = ["  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)) for row in rows]
-    return "\n".join(
-        [*(line.rstrip() for line in lines), "", *(f"- {x}" for x in plan.assumptions)]
-    )
+    return "\n".join([*_padded(rows), "", *(f"- {x}" for x in plan.assumptions)])
