@@ -95,7 +95,7 @@ def measures(rows: Sequence[Find], finding: Finding) -> Iterator[Measure]:
                 headline=method == finding.methods[0],
             )
             for task, table in tables.items():
-                yield from _of_task(agent, task, method, table, finding.seed)
+                yield from _of_task(agent, task, method, table)
     if len(agents) > 1:
         yield from _agreement(rows, finding, agents, tasks)
 
@@ -114,14 +114,13 @@ def located(finds: Iterable[Find]) -> Located:
     )
 
 
-def _of_task(agent: str, task: str, method: Method, table: Located, seed: int) -> Iterator[Measure]:
+def _of_task(agent: str, task: str, method: Method, table: Located) -> Iterator[Measure]:
     def measure(name: str, title: str, estimate: Estimate) -> Measure:
         return Measure(agent, name, title, estimate, task, method)
 
     for split, estimate in location_accuracy(table).items():
         yield measure(*_SPLITS[split], estimate)
-    rng = _rng(seed, agent, task, method)
-    yield measure("answer_f1", "weighted F1 of right answers", answer_f1(table, rng=rng))
+    yield measure("answer_f1", "weighted F1 of right answers", answer_f1(table))
     yield measure("unreadable_share", "replies that could not be read", unreadable_share(table))
 
 
@@ -165,6 +164,6 @@ def _calls(rows: Sequence[Find]) -> list[Json]:
 
 
 def _rng(seed: int, *names: str) -> np.random.Generator:
-    """One for each measure, so that one more agent changes no other's interval."""
+    """One for each measure, so that one more task changes no other's interval."""
     digest = hashlib.blake2b("\0".join(names).encode(), digest_size=8).digest()
     return np.random.default_rng([seed, int.from_bytes(digest, "big")])

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from peerexam.errors import StatisticsError
+from peerexam.stats.cluster_ratio import share_interval
 from peerexam.stats.estimate import Estimate
 from peerexam.stats.proportions import wilson
 from peerexam.stats.tables import Floats, Ints
@@ -130,37 +131,42 @@ def recombined(parts: Sequence[tuple[float, int]]) -> float:
     return sum(share * n for share, n in parts) / total
 
 
-def answer_f1(
-    table: Located,
-    *,
-    rounds: int = 2000,
-    rng: np.random.Generator,
-    confidence: float = 0.95,
-) -> Estimate:
+def answer_f1(table: Located, *, confidence: float = 0.95) -> Estimate:
     """How well "it has a mistake" foretells "its answer is wrong" (§3.3, Table 5).
 
     The F1 of both labels (the answer is right, it is wrong), weighted by how often each occurs. A
     reply that could not be read foretells neither, so it is a miss of the label and no more.
 
+    The interval is Wilson's for as many trials as the jackknife's variance over traces is worth. A
+    bootstrap of a score near 1 draws too few of the rare misses: of 30 traces and a true F1 of 0.90
+    it covered that in 89 of 100 draws, of one of 0.98 in 44.
+
     Args:
         table: What was found.
-        rounds: Of the bootstrap over traces.
-        rng: Where its draws come from.
         confidence: Of the interval.
     """
-    name = "weighted F1; bootstrap over traces"
+    name = "weighted F1; Wilson's interval with the jackknife's variance over traces"
     counts = confusion(table)
     n = int(counts.sum())
     if n == 0:
         return Estimate(None, left_out=table.left_out, method=name, reason=_NOTHING)
     value = float(weighted_f1(counts))
-    if n == 1:
-        return Estimate(value, n=1, left_out=table.left_out, method=name)
-    # Drawing traces with replacement draws the cells of the table from a multinomial.
-    drawn = rng.multinomial(n, (counts / n).ravel(), size=rounds).reshape(rounds, 2, 3)
-    tail = (1 - confidence) / 2
-    low, high = np.quantile(weighted_f1(drawn.astype(np.float64)), [tail, 1 - tail])
-    return Estimate(value, float(low), float(high), n=n, left_out=table.left_out, method=name)
+    moved = _pseudo_values(counts)
+    ends = share_interval(value + moved - moved.mean(), np.ones(n), confidence)
+    low, high = ends or (None, None)
+    return Estimate(value, low, high, n=n, left_out=table.left_out, method=name)
+
+
+def _pseudo_values(counts: Floats) -> Floats:
+    """The jackknife's, but for a constant: what each trace does to the F1 (shape: traces)."""
+    n = int(counts.sum())
+    if n < 2:
+        return np.zeros(n)
+    cells = np.flatnonzero(counts)
+    without = np.tile(counts.ravel(), (len(cells), 1))
+    without[np.arange(len(cells)), cells] -= 1
+    scores = weighted_f1(without.reshape(-1, *counts.shape))
+    return np.asarray(np.repeat(-(n - 1) * scores, counts.ravel()[cells].astype(np.int64)))
 
 
 def confusion(table: Located) -> Floats:
