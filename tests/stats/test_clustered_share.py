@@ -6,6 +6,7 @@ import pytest
 from peerexam.errors import StatisticsError
 from peerexam.stats.clustered_share import (
     chance_agreement,
+    chance_share,
     clustered_difference,
     clustered_share,
 )
@@ -65,3 +66,33 @@ def test_who_always_says_the_same_agrees_by_chance_alone() -> None:
     # By hand: the first meets the two of b and c, of which one is a 1.
     assert chance_agreement([1, 2, 1, 4], [1, 2, 1, 4], graphs)[0] == 0.5
     assert chance_agreement([1], [1], ["a"]) == [0.0]
+
+
+@pytest.mark.parametrize("shares", [(0.9, 0.05, 0.05), (0.2,) * 5, (0.5, 0.2, 0.2, 0.1)])
+@pytest.mark.parametrize("alike", [True, False])
+def test_the_interval_of_chance_holds_the_truth_at_the_nominal_rate(
+    shares: tuple[float, ...], alike: bool
+) -> None:
+    # Values are drawn by their shares on both sides: two meet with Σ share². With `alike` a pair
+    # says the same twice, and what it moves on one side it moves on the other too.
+    rng = np.random.default_rng(4)
+    truth, clusters = sum(share**2 for share in shares), np.repeat(np.arange(60), 2).tolist()
+    covered, rounds = 0, 300
+    for _ in range(rounds):
+        ones, others = rng.choice(len(shares), p=shares, size=(2, 120)).tolist()
+        found = chance_share(ones, ones if alike else others, clusters)
+        assert found.low is not None
+        assert found.high is not None
+        covered += found.low <= truth <= found.high
+    # Binomial(300, .95), four standard deviations below. Where all values are as common, the
+    # share is at its smallest, and its interval wider than need be.
+    assert covered / rounds > 0.9
+
+
+def test_the_share_of_chance_is_the_mean_of_those_by_pair() -> None:
+    ones, others, graphs = [1, 2, 1, 4, 4], [1, 2, 4, 4, 1], ["a", "a", "b", "c", "d"]
+    found = chance_share(ones, others, graphs, left_out=3)
+    assert found.value == pytest.approx(np.mean(chance_agreement(ones, others, graphs)))
+    assert (found.n, found.left_out) == (5, 3)
+    assert chance_share([], [], [], reason="none was asked").reason == "none was asked"
+    assert chance_share([7], [7], ["a"]).low is None

@@ -17,7 +17,7 @@ from peerexam.protocols.consistency import NOT_ASKED, Kind, Prompt
 from peerexam.protocols.study import Collected, given_up
 from peerexam.protocols.study_result import Measure, StudyResult
 from peerexam.stats.clustered_share import (
-    chance_agreement,
+    chance_share,
     clustered_difference,
     clustered_share,
 )
@@ -126,14 +126,13 @@ def consistency(rows: Sequence[Prompt]) -> Estimate:
 def chance(rows: Sequence[Prompt]) -> Estimate:
     """What consistency would be if each answer met that to a prompt of another graph."""
     read = [row for row in rows if row.consistent is not None]
-    graphs = [row.graph for row in read]
-    shares = chance_agreement(
+    return chance_share(
         [row.expected.value for row in read if row.expected],
         [row.answer.value for row in read if row.answer],
-        graphs,
+        [row.graph for row in read],
+        left_out=len(rows) - len(read),
+        reason="no such prompt was answered",
     )
-    left_out = len(rows) - len(read)
-    return clustered_share(shares, graphs, left_out=left_out, reason="no such prompt was answered")
 
 
 def gain(rows: Sequence[Prompt], seed: int) -> Estimate:

@@ -14,7 +14,7 @@ from peerexam.protocols.hypothetical import DIRECT, TEMPLATES, Hypothetical, Sai
 from peerexam.protocols.own_choice import CHOICE
 from peerexam.protocols.study import Collected
 from peerexam.protocols.study_result import Measure, StudyResult
-from peerexam.stats.clustered_share import chance_agreement, clustered_share
+from peerexam.stats.clustered_share import chance_share, clustered_share
 from peerexam.stats.estimate import Estimate
 
 TASK = "hypothetical"
@@ -95,14 +95,13 @@ def _share(rows: Sequence[Hypothetical], trial: Trial) -> Estimate:
 
 def _chance(rows: Sequence[Hypothetical]) -> Estimate:
     read = [row for row in rows if row.consistent is not None]
-    items = [row.item for row in read]
-    shares = chance_agreement(
+    return chance_share(
         [_key(row.expected) for row in read if row.expected],
         [_key(row.said) for row in read if row.said],
-        items,
+        [row.item for row in read],
+        left_out=len(rows) - len(read),
+        reason="no such prompt was answered",
     )
-    left_out = len(rows) - len(read)
-    return clustered_share(shares, items, left_out=left_out, reason="no such prompt was answered")
 
 
 def _key(said: Said) -> str:
