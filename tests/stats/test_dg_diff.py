@@ -15,7 +15,6 @@ from peerexam.stats.dg_diff import (
     majority,
     mean_score,
     printed_difference,
-    share,
     task_average,
 )
 
@@ -120,7 +119,6 @@ def test_nothing_to_go_by_is_no_number() -> None:
     for found in (
         difference(none, none, np.zeros(0, dtype=np.int64), 1.0, seed=0, left_out=4),
         mean_score(none, np.zeros(0, dtype=np.int64), (0, 1), left_out=4),
-        share(0, 0, 4),
     ):
         assert (found.value, found.n, found.left_out) == (None, 0, 4)
         assert found.reason

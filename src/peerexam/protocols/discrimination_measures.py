@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from peerexam.protocols.discrimination import Choice, Discrimination, Examined, random_candidate
 from peerexam.protocols.study_result import Measure
 from peerexam.protocols.variations import PLAIN
+from peerexam.stats.clustered_share import clustered_share
 from peerexam.stats.dg_diff import (
     NO_CHOICE,
+    NOTHING,
     credited,
     difference,
     majority,
     mean_score,
-    share,
 )
 from peerexam.stats.estimate import Estimate
 from peerexam.stats.holm import with_holm
@@ -174,20 +176,24 @@ class _Agent:
         yield from self._of_replies(condition, chosen, lost)
 
     def _of_replies(self, condition: str, chosen: _Chosen, lost: int) -> Iterator[Measure]:
-        replies = [choice for own in chosen.choices for choice in own]
-        valid = [choice for choice in replies if choice.label is not None]
-        invalid = share(len(replies) - len(valid), len(replies), lost)
+        """Shares of replies; those about one item, or items of one cluster, hang together."""
+        replies = [
+            (choice, int(self.cluster[at])) for at, own in self._pairs(chosen) for choice in own
+        ]
+        valid = [(choice, cluster) for choice, cluster in replies if choice.label is not None]
+        invalid = _share(replies, lambda choice: choice.label is None, lost)
         title = "replies that name no candidate"
         yield self._measure("invalid", title, invalid, condition, unit_share=True)
         for label in range(1, self.scores.shape[1] + 1):
-            times = sum(choice.label == label for choice in valid)
             title = f"of the choices, label {label}"
-            estimate = share(times, len(valid), len(replies) - len(valid))
+            named = partial(_names, label)
+            estimate = _share(valid, named, len(replies) - len(valid))
             yield self._measure(f"label_{label}", title, estimate, condition, unit_share=True)
         if any(len(own) > 1 for own in chosen.choices):
-            steady = sum(_is_steady(own, self.rows[at]) for at, own in self._pairs(chosen))
+            steady = [float(_is_steady(own, self.rows[at])) for at, own in self._pairs(chosen)]
             title = "the same candidate in every rotation"
-            estimate = share(steady, len(chosen.choices), lost)
+            clusters = self.cluster[chosen.kept].tolist()
+            estimate = clustered_share(steady, clusters, left_out=lost, reason=NOTHING)
             yield self._measure("consistency", title, estimate, condition, unit_share=True)
 
     def _of_peers(self, own: _Chosen) -> Iterator[Measure]:
@@ -247,6 +253,22 @@ class _Agent:
         task = self.settings.task
         unit = "share" if unit_share else task.unit
         return Measure(self.agent, name, title, estimate, task.name, condition, unit, headline)
+
+
+def _share(
+    replies: Sequence[tuple[Choice, int]], hit: Callable[[Choice], bool], left_out: int
+) -> Estimate:
+    """Share of replies, each with its cluster."""
+    return clustered_share(
+        [float(hit(choice)) for choice, _ in replies],
+        [cluster for _, cluster in replies],
+        left_out=left_out,
+        reason=NOTHING,
+    )
+
+
+def _names(label: int, choice: Choice) -> bool:
+    return choice.label == label
 
 
 def _is_steady(choices: Sequence[Choice], one: Examined) -> bool:

@@ -28,6 +28,9 @@ CONFIDENCE = 0.95
 NO_CHOICE = -1
 """Stands for a reply that names no candidate."""
 
+NOTHING = "no item has all it takes"
+"""Why there is no value where no item counts."""
+
 
 def credited(scores: Floats, chosen: Ints) -> Floats:
     """S_disc of each item: the chosen candidate's score, the lowest one where there is no choice.
@@ -121,15 +124,6 @@ def mean_score(
     )
 
 
-def share(successes: int, trials: int, left_out: int = 0) -> Estimate:
-    """A share of items with Wilson's interval."""
-    interval = wilson(successes, trials, CONFIDENCE)
-    if interval is None:
-        return _nothing(left_out)
-    method = "share; Wilson's score interval"
-    return Estimate(successes / trials, *interval, n=trials, left_out=left_out, method=method)
-
-
 def printed_difference(generated: float, discriminated: float, digits: int = 2) -> float:
     """DG-Diff of two printed figures, as the paper's Tables 2 and 4 have it.
 
@@ -170,4 +164,4 @@ def _check(first: Floats, second: Floats, cluster: Ints) -> None:
 
 
 def _nothing(left_out: int) -> Estimate:
-    return Estimate(None, left_out=left_out, reason="no item has all it takes")
+    return Estimate(None, left_out=left_out, reason=NOTHING)
