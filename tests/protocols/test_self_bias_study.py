@@ -269,3 +269,24 @@ def test_chrf_at_k_is_that_of_sacrebleu_with_the_nearest() -> None:
     (found,) = source_diversity({"a": texts}, k=1, seed=0)
     expected = [max(chrf(x, [y]).score for y in texts if y != x) for x in texts]
     assert sorted(found.chrf) == pytest.approx(sorted(expected))
+
+
+def test_a_file_whose_segments_all_agree_is_not_read_as_certain(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # On each of 12 segments every model puts itself first, and the others in the same order.
+    ranks = {"a": "abc", "b": "bac", "c": "cab"}
+    rows = [
+        (f"s{k}", target, judge, 3 - order.index(target), "evaluator")
+        for k in range(12)
+        for judge, order in ranks.items()
+        for target in "abc"
+    ]
+    path = written(tmp_path / "scores.csv", rows)
+    assert main(["self-bias", str(path), "--rounds", "50"]) == 0
+    printed = capsys.readouterr()
+    # By hand: 1 − 0.05^(1 ÷ 12) = 0.2209 could differ, by −1 to +3 ranks.
+    assert "-1.00  [-1.22, -0.34]" in printed.out
+    assert "nothing to resample" in printed.err
+    assert "judge" in printed.out
+    assert "no interval" in printed.out

@@ -242,3 +242,25 @@ def test_comparisons_give_back_what_was_planted_in_win_points() -> None:
 def test_nothing_to_decompose_is_said() -> None:
     with pytest.raises(StatisticsError, match="nothing to decompose"):
         decomposed(np.full((3, 4, 4), np.nan), np.zeros(3, dtype=np.int64))
+
+
+def test_questions_that_all_say_the_same_leave_no_interval_rather_than_none_wide() -> None:
+    # Every question has the same scores by the same judges: nothing that was resampled differs.
+    scores = np.array([[3.0, 2.0, 1.0], [2.0, 3.0, 1.0], [2.0, 1.0, 3.0]])
+    found = decompose_scores(
+        np.repeat(scores[None], 12, axis=0),
+        np.zeros(12, dtype=np.int64),
+        authors=("",),
+        judges=tuple("abc"),
+        examinees=tuple("abc"),
+        rounds=50,
+        rng=np.random.default_rng(0),
+    )
+    assert found.mean_self is not None
+    for effect in (*found.families["self"], found.mean_self):
+        one = effect.estimate
+        assert one.value is not None
+        assert (one.low, one.high, one.p) == (None, None, None)
+        assert "every question says the same" in one.method
+        assert effect.smallest_findable is None
+    assert {(one.low, one.high) for one in found.shares.values()} == {(None, None)}

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import rankdata
 
 from peerexam.errors import StatisticsError
+from peerexam.stats.all_alike import most_moved
 from peerexam.stats.authorship import author_permutation_p
 from peerexam.stats.benchmark_table import BenchmarkTable, table_from_scores
 from peerexam.stats.cluster_ratio import sign_flip_p
@@ -281,3 +282,111 @@ def test_bad_settings_are_refused() -> None:
         self_bias(planted(0, 5, bonus=(0.0, 0.0), paired=True), rng=rng(), rounds=0)
     with pytest.raises(StatisticsError, match="sideways"):
         table(LOWER, paired=True, orientation="sideways")
+
+
+# All segments alike: a bootstrap would claim to be sure
+
+
+def favourite(segments: int, *, paired: bool) -> BenchmarkTable:
+    """Every benchmark puts itself first, and the others in the same order, on every segment."""
+    order = np.array([[3.0, 2.0, 1.0], [2.0, 3.0, 1.0], [2.0, 1.0, 3.0]])
+    return table(np.repeat(order[None], segments, axis=0), paired=paired)
+
+
+def test_segments_that_all_agree_leave_room_for_those_not_seen() -> None:
+    found = self_bias(favourite(12, paired=True), rng=rng(), rounds=50)
+    one = found.equation_1[0]
+    # a ranks itself 1, its peers rank it 2: −1. With 12 alike, a share of up to 1 − 0.05^(1 ÷ 12)
+    # could differ, down to −2 and up to +2.
+    differing = 1 - 0.05 ** (1 / 12)
+    assert one.value == -1.0
+    assert one.low == pytest.approx(-1 - differing * 1)
+    assert one.high == pytest.approx(-1 + differing * 3)
+    assert "all segments alike" in one.method
+    won = found.win_rate[0]
+    assert won.value == pytest.approx(0.5)
+    assert (won.low, won.high) == pytest.approx((0.5 - differing * 1.5, 0.5 + differing * 0.5))
+    third = found.third_party[0]
+    assert third.low is not None
+    assert third.high is not None
+    assert third.low < third.value < third.high  # type: ignore[operator]
+    assert found.third_party_win_rate[0].low == pytest.approx(-third.high / 2)
+
+
+def test_authors_whose_segments_all_agree_leave_the_same_room() -> None:
+    found = self_bias(favourite(12, paired=False), rng=rng(), rounds=50)
+    one = found.equation_1[0]
+    # Room upwards: a's own rank from 1 to 3, and by halves those of both peers from 2 to 1. By
+    # hand, with μ = 1 − q: the largest 2 q + ½ r + ½ s with 12 (log μ_q + log μ_r + log μ_s) no
+    # less than log 0.05. Were all spent on q it would be 2 (1 − 0.05^(1 ÷ 12)), and an r or s
+    # above 0 gains less than it costs, as ½ < 2 μ_q.
+    differing = 1 - 0.05 ** (1 / 12)
+    assert one.value == -1.0
+    assert one.high == pytest.approx(-1 + 2 * differing)
+    # Downwards: it is first already, and each peer may rank it 3 rather than 2, with ½ each.
+    # Symmetric, so each takes half of the exponent.
+    assert one.low == pytest.approx(-1 - 2 * 0.5 * (1 - 0.05 ** (1 / 24)))
+    assert "alike" in one.method
+
+
+def test_an_author_that_always_agrees_is_not_certain_among_others_that_vary() -> None:
+    scores = rng(3).normal(size=(20, 3, 3))
+    scores[:, 0] = [3.0, 2.0, 1.0]
+    varied = scores.copy()
+    varied[0, 0] = [1.0, 2.0, 3.0]
+    held = self_bias(table(scores, paired=False), rng=rng(), rounds=2000).equation_1[0]
+    other = self_bias(table(varied, paired=False), rng=rng(), rounds=2000).equation_1[0]
+    assert held.low is not None
+    assert held.high is not None
+    assert other.low is not None
+    assert other.high is not None
+    # 20 alike say no more than 20 of which one differs: the interval is of the same size.
+    assert 0.6 < (held.high - held.low) / (other.high - other.low) < 1.4
+    assert held.high - held.value > 2 * (1 - 0.05 ** (1 / 20)) - 1e-9  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("paired", [True, False])
+@pytest.mark.parametrize("rare", [0.02, 0.08, 0.2])
+def test_a_bias_of_segments_that_mostly_agree_lies_in_its_interval(
+    paired: bool, rare: float
+) -> None:
+    # Ten segments a benchmark. On a share `rare` of them a puts itself last instead of first.
+    segments, inside, alike = 10, 0, 0
+    truth = -1.0 + 2 * rare
+    draw = rng(8)
+    for _ in range(150):
+        scores = np.repeat(
+            np.array([[3.0, 2.0, 1.0], [2.0, 3.0, 1.0], [2.0, 1.0, 3.0]])[None], segments, axis=0
+        )
+        scores[draw.random(segments) < rare, 0, 0] = 0.0
+        one = self_bias(table(scores, paired=paired), rng=draw, rounds=200).equation_1[0]
+        assert one.low is not None
+        assert one.high is not None
+        alike += one.high - one.low < 1e-9
+        inside += one.low - 1e-9 <= truth <= one.high + 1e-9
+    assert alike == 0
+    # 95 % of 150 is 142.5; 1 in 1000 binomial samples lies below 133. Before, every sample without
+    # a rare segment missed: 82 %, 43 % and 11 % of them.
+    assert inside >= 133
+
+
+@given(
+    st.lists(
+        st.tuples(st.floats(0, 3), st.integers(1, 40)),
+        min_size=1,
+        max_size=4,
+    ),
+    st.integers(0, 1000),
+)
+@settings(max_examples=60, deadline=None)
+def test_no_shares_within_the_bound_move_a_sum_further(
+    means: list[tuple[float, int]], seed: int
+) -> None:
+    room, n = np.array([m[0] for m in means]), np.array([m[1] for m in means])
+    most = most_moved(room, n, 0.95)
+    # How the exponent log 0.05 may be dealt out among the means, at random.
+    dealt_out = rng(seed).dirichlet(np.ones(len(means)), size=300) * np.log(0.05)
+    moved = (1 - np.exp(dealt_out / n)) @ room
+    assert float(moved.max()) <= most + 1e-9
+    single = room * (1 - 0.05 ** (1 / n))
+    assert float(single.max()) - 1e-9 <= most <= float(single.sum()) + 1e-9

@@ -95,12 +95,7 @@ def _decomposition(name: str, part: Mapping[str, Json]) -> Iterator[str]:
     counted = f"{part['questions']} questions, {part['scores']} results"
     yield f"what {plain(name)} are made of ({counted})"
     shares = part["variance_shares"]
-    yield "  " + ", ".join(
-        f"{key} {one['value']:.1%} [{one['low']:.1%}, {one['high']:.1%}]"
-        if one["value"] is not None and one["low"] is not None
-        else f"{key} unknown"
-        for key, one in shares.items()
-    )
+    yield "  " + ", ".join(f"{key} {_share(one)}" for key, one in shares.items())
     words = {"home": "home advantage", "self": "self-preference"}
     rows = [
         (words[family], plain(one["of"][0]), *_effect(one))
@@ -115,6 +110,14 @@ def _decomposition(name: str, part: Mapping[str, Json]) -> Iterator[str]:
     if rows:
         yield from _table([_EFFECTS, *rows])
         yield "  findable: the smallest effect that this design finds with 80 % power"
+
+
+def _share(one: Mapping[str, Json]) -> str:
+    if one["value"] is None:
+        return "unknown"
+    if one["low"] is None or one["high"] is None:
+        return f"{one['value']:.1%} (no interval)"
+    return f"{one['value']:.1%} [{one['low']:.1%}, {one['high']:.1%}]"
 
 
 def _effect(one: Mapping[str, Json]) -> tuple[str, ...]:

@@ -26,7 +26,7 @@ from peerexam.protocols.self_bias_run import RunTables, read_run
 from peerexam.protocols.study_result import Measure, StudyResult
 from peerexam.stats.benchmark_table import BenchmarkTable, Orientation, table_from_scores
 from peerexam.stats.decomposition import Decomposition, decompose_comparisons, decompose_scores
-from peerexam.stats.self_bias import self_bias
+from peerexam.stats.self_bias import ALL_ALIKE, SOME_ALIKE, self_bias
 from peerexam.stats.self_preference import self_preference
 from peerexam.stats.tables import Ints
 from peerexam.tasks.score_file import Role, RoleScores, read_scores
@@ -39,6 +39,11 @@ MOST_DECOMPOSITION_ROUNDS = 2_000
 """A decomposition's replicates are linearised; more of them change its intervals by nothing."""
 
 CONSENSUS = "peers' consensus is no truth: a model that knows better than its peers reads as biased"
+AGREED = (
+    "where all segments agree there is nothing to resample: the interval says how far the value is "
+    "off if as many segments differ as could without any of them being seen. It may hold 0 where p "
+    "is small: the test takes it that without a bias a difference is as likely with either sign"
+)
 TIES = "ties get average ranks, which the paper leaves open"
 
 
@@ -225,6 +230,8 @@ def _result(
     if not any(one.estimate.value is not None for one in measures):
         why = "; ".join(notes) or "no model is both target and benchmark"
         raise SetupError(f"self-bias cannot be told from {path}: {why}")
+    if any(one.estimate.method.endswith((ALL_ALIKE, SOME_ALIKE)) for one in measures):
+        notes = [*notes, AGREED]
     about: dict[str, Json] = {"source": path.name, "rounds": rounds, "seed": seed}
     if orientation is not None:
         about["better_scores"] = orientation

@@ -7,10 +7,12 @@ that authorship can be permuted; NaN where nothing is known.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
+from peerexam.stats.all_alike import alike, most_moved, widened
 from peerexam.stats.cluster_ratio import expanded_quantiles
 from peerexam.stats.counted_values import dealt, resampled_means, rows_that_differ
 from peerexam.stats.orders import Mask
@@ -55,6 +57,53 @@ def author_bootstrap(
         expanded_quantiles(total[:, k], int(n), confidence) if n >= 2 else None
         for k, n in enumerate(fewest)
     ]
+
+
+@dataclass(frozen=True, slots=True)
+class Alike:
+    """What intervals of sums of authors' means need where an author's segments are all alike.
+
+    Attributes:
+        low: Shape authors × columns: the least that a segment could add.
+        high: The same of the most.
+        seen: The same of how many segments, or comparisons, an author's mean rests on.
+    """
+
+    low: Floats
+    high: Floats
+    seen: Ints
+
+
+def author_interval(
+    ends: tuple[float, float],
+    total: float,
+    held: Sequence[Floats],
+    scale: Alike,
+    column: int,
+    confidence: float,
+) -> tuple[float, float] | None:
+    """An interval that does not take those authors for certain whose segments are all alike.
+
+    Args:
+        ends: As the bootstrap has it.
+        total: The sum of the authors' means.
+        held: By author, what its segments add.
+        scale: How far a segment could lie from what was seen.
+        column: Which of the scale's.
+        confidence: Of the interval.
+
+    Returns:
+        None where no author's segments are all alike, and the bootstrap's interval stands.
+    """
+    sure = [one for one, values in enumerate(held) if alike(values)]
+    if not sure:
+        return None
+    means = np.array([float(np.nanmean(held[one])) for one in sure])
+    n = scale.seen[sure, column]
+    below = np.maximum(means - scale.low[sure, column], 0.0)
+    above = np.maximum(scale.high[sure, column] - means, 0.0)
+    moved = most_moved(below, n, confidence), most_moved(above, n, confidence)
+    return widened(total, ends, moved)
 
 
 def author_permutation_p(

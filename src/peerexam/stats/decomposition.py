@@ -41,6 +41,10 @@ _METHOD = (
     "least squares; bootstrap over questions (linearised, expanded percentile), random-sign score "
     "test; n counts questions"
 )
+ALL_ALIKE = "no interval: every question says the same"
+"""What a method ends with where resampling questions moves nothing, and says nothing either."""
+
+_NO_SPREAD = 1e-10
 _POWER = 0.8
 _CELLS = 2_000_000
 
@@ -276,6 +280,8 @@ def _effect(
     widen = (rests_on / (rests_on - 1)) ** 0.5
     own = influence[:, at].mean(axis=1)
     error = widen * float(np.sqrt(own @ own))
+    if error <= _NO_SPREAD * max(float(np.abs(values).max()), 1e-3):
+        return Effect((), Estimate(value, n=n, method=f"{_METHOD}; {ALL_ALIKE}"), None, None)
     low, high = expanded_quantiles(value + drawn.moved[:, at].mean(axis=1), rests_on, confidence)
     flipped = widen * np.abs(drawn.flipped[:, at].mean(axis=1))
     p = (1 + int((flipped >= abs(value) - 1e-12).sum())) / (1 + len(flipped))

@@ -18,6 +18,10 @@ nor r,
 where L_j(i, r) is the mean over segments of 1 where r is ahead of i under j, ½ for a tie. Peer
 consensus is no truth: a model that knows better than its peers is biased by either.
 
+Where all segments agree, a bootstrap would claim to be sure. The interval then says how far the
+value may be off if as many segments differ as could without one of those seen being among them
+(`stats.all_alike`), each by all that ranks allow.
+
 `stats.self_preference` measures the same on an exam's verdicts, for the evaluator alone, question
 by question: its `rank_bias` is Eq. 1 here, its `third_party` is third_i ÷ −(M − 1), both exactly
 where all pairs were compared.
@@ -30,14 +34,21 @@ from typing import Literal
 
 import numpy as np
 
-from peerexam.stats.authorship import author_bootstrap, author_permutation_p, sum_of_means
+from peerexam.stats.all_alike import alike, most_moved
+from peerexam.stats.authorship import (
+    Alike,
+    author_bootstrap,
+    author_interval,
+    author_permutation_p,
+    sum_of_means,
+)
 from peerexam.stats.benchmark_table import BenchmarkTable, mean_known
 from peerexam.stats.cluster_ratio import check_settings, expanded_quantiles
 from peerexam.stats.counted_values import flipped_p, resampled_means
 from peerexam.stats.estimate import Estimate
 from peerexam.stats.holm import with_holm
 from peerexam.stats.orders import agent_of_judge
-from peerexam.stats.tables import Floats
+from peerexam.stats.tables import Floats, Ints
 
 _Kind = Literal["rank", "third", "win"]
 _KINDS: tuple[_Kind, ...] = ("rank", "third", "win")
@@ -47,6 +58,12 @@ _NESTED = (
     "bootstrap over each author's segments (expanded percentile), studentised permutation of the "
     "segments' authors"
 )
+ALL_ALIKE = "all segments alike: exact bound of how many could differ"
+"""What an interval's method ends with where the bootstrap had nothing to draw."""
+
+SOME_ALIKE = "an author's segments all alike: exact bound of how many could differ"
+"""The same where every author has segments of its own."""
+
 _TIES = "; ties get average ranks; Holm over models; n counts segments"
 
 
@@ -97,11 +114,14 @@ def self_bias(
         StatisticsError: Bad settings.
     """
     check_settings(rounds, confidence)
-    used = _complete(table)
+    complete = _complete(table)
+    used = _filled(complete) if table.rank is None and not table.paired else complete
     own = agent_of_judge(table.targets, table.benchmarks).tolist()
     chosen = [place for place in own if place >= 0]
-    estimate = _paired if table.paired else _nested
-    found = estimate(used, own, chosen, rounds, rng, confidence)
+    if table.paired:
+        found = _paired(used, own, chosen, rounds, rng, confidence)
+    else:
+        found = _nested(used, _compared(complete), own, chosen, rounds, rng, confidence)
     whole = len(np.unique(table.segment)) if table.paired else len(table.segment)
     families = []
     for at, kind in enumerate(_KINDS):
@@ -122,8 +142,7 @@ def self_bias(
 def _complete(table: BenchmarkTable) -> BenchmarkTable:
     """Complete rows, and where benchmarks share segments those segments that all of them have."""
     if table.rank is None:
-        held = table.rows_where(np.asarray(~np.isnan(table.behind).all(axis=(1, 2))))
-        return held if table.paired else _filled(held)
+        return table.rows_where(np.asarray(~np.isnan(table.behind).all(axis=(1, 2))))
     held = table.rows_where(np.asarray(~np.isnan(table.rank).any(axis=1)))
     if not table.paired or not len(held.segment):
         return held
@@ -152,7 +171,7 @@ def _filled(table: BenchmarkTable) -> BenchmarkTable:
 
 
 def _told(one: Estimate, kind: _Kind, table: BenchmarkTable, whole: int) -> Estimate:
-    method = (_PAIRED if table.paired else _NESTED) + _TIES
+    method = (_PAIRED if table.paired else _NESTED) + _TIES + one.method
     one = replace(one, method=method, left_out=whole - one.n)
     if one.value is not None:
         return one
@@ -201,20 +220,33 @@ def _paired(
     columns = [_difference(table, behind, own, kind, i) for kind in _KINDS for i in chosen]
     if not len(behind) or not columns:
         return [Estimate(None) for _ in columns]
-    return [_mean_difference(column, rounds, rng, confidence) for column in columns]
+    most = len(table.targets) - 1
+    spans = [1 if kind == "win" else most for kind in _KINDS for _ in chosen]
+    return [
+        _mean_difference(column, float(span), rounds, rng, confidence)
+        for column, span in zip(columns, spans, strict=True)
+    ]
 
 
 def _mean_difference(
-    column: Floats, rounds: int, rng: np.random.Generator, confidence: float
+    column: Floats, span: float, rounds: int, rng: np.random.Generator, confidence: float
 ) -> Estimate:
+    """Mean of the segments' differences, none of which can be larger than `span`."""
     known = column[~np.isnan(column)]
     n = len(known)
     if not n:
         return Estimate(None)
+    value, method = float(known.mean()), ""
     low, high = None, None
     if n >= 2:
         low, high = expanded_quantiles(resampled_means(column, rounds, rng), n, confidence)
-    return Estimate(float(known.mean()), low, high, p=flipped_p(known, rounds, rng), n=n)
+    if n >= 2 and alike(known):
+        below, above = (
+            most_moved(np.array([span + side]), np.array([n]), confidence)
+            for side in (value, -value)
+        )
+        low, high, method = value - below, value + above, f"; {ALL_ALIKE}"
+    return Estimate(value, low, high, p=flipped_p(known, rounds, rng), n=n, method=method)
 
 
 def _pivot(table: BenchmarkTable, values: Floats) -> Floats:
@@ -244,8 +276,17 @@ def _difference(
 # Every author has its own segments: differences of the authors' means
 
 
+def _compared(table: BenchmarkTable) -> Ints:
+    """How often each author's segments compared each two (shape: authors × targets × targets)."""
+    known = ~np.isnan(table.behind)
+    count = np.zeros((len(table.benchmarks), *known.shape[1:]), dtype=np.int64)
+    np.add.at(count, table.benchmark, known.astype(np.int64))
+    return count
+
+
 def _nested(
     table: BenchmarkTable,
+    compared: Ints,
     own: list[int],
     chosen: list[int],
     rounds: int,
@@ -259,15 +300,53 @@ def _nested(
     total, n = sum_of_means(values, table.benchmark)
     ends = author_bootstrap(values, table.benchmark, rounds, rng, confidence)
     p = author_permutation_p(values, table.benchmark, rounds, rng)
+    scale = _scale(table, compared, own, chosen)
     found = []
     for column, value in enumerate(total.tolist()):
         if np.isnan(value):
             found.append(Estimate(None))
             continue
-        low, high = ends[column] or (None, None)
+        between, method = ends[column], ""
+        if between is not None:
+            held = [values[table.benchmark == one, one, column] for one in range(len(own))]
+            wider = author_interval(between, value, held, scale, column, confidence)
+            between, method = wider or between, f"; {SOME_ALIKE}" if wider else ""
+        low, high = between or (None, None)
         test = None if np.isnan(p[column]) else float(p[column])
-        found.append(Estimate(value, low, high, p=test, n=int(n[column])))
+        found.append(Estimate(value, low, high, p=test, n=int(n[column]), method=method))
     return found
+
+
+def _scale(table: BenchmarkTable, compared: Ints, own: list[int], chosen: list[int]) -> Alike:
+    """What a segment could add at least and at most, and on how many an author's mean rests."""
+    targets = len(table.targets)
+    ends, seen = [], []
+    for kind in _KINDS:
+        for agent in chosen:
+            weights = _weights(own, kind, agent, targets)
+            if kind == "rank":
+                ends.append(np.outer(weights, [1.0, targets]))
+            else:
+                unit = -1.0 / (targets - 1) if kind == "win" else 1.0
+                ends.append(np.outer(weights.sum(axis=1) * unit, [0.0, 1.0]))
+            # Where a sort chose the pairs, that which was compared least says least.
+            met = compared[:, agent]
+            seen.append(np.where(met > 0, met, len(table.segment)).min(axis=1))
+    both = np.sort(np.stack(ends, axis=1), axis=2)
+    return Alike(both[:, :, 0], both[:, :, 1], np.stack(seen, axis=1))
+
+
+def _weights(own: list[int], kind: _Kind, agent: int, targets: int) -> Floats:
+    """By how much an author's mean counts: of ranks by author, else by author and rival."""
+    mine = own.index(agent)
+    if kind == "rank":
+        weights = np.full(len(own), -1.0 / max(len(own) - 1, 1))
+        weights[mine] = 1.0
+        return weights
+    peers = _counted(own, kind, agent, targets)
+    weights = -peers / np.maximum(peers.sum(axis=0), 1)
+    weights[mine] = (np.arange(targets) != agent) & (peers.sum(axis=0) > 0)
+    return np.asarray(weights, dtype=np.float64)
 
 
 def _contributions(table: BenchmarkTable, own: list[int], kind: _Kind, agent: int) -> Floats:
@@ -275,14 +354,10 @@ def _contributions(table: BenchmarkTable, own: list[int], kind: _Kind, agent: in
 
     Own minus peers is the sum over authors of these means; NaN where nothing is known.
     """
-    mine, targets = own.index(agent), len(table.targets)
-    peers = _counted(own, kind, agent, targets)
+    targets = len(table.targets)
+    weights = _weights(own, kind, agent, targets)
     if kind == "rank":
-        weights = np.full(len(own), -1.0 / max(len(own) - 1, 1))
-        weights[mine] = 1.0
         return np.asarray(table.ranks()[:, agent, None] * weights, dtype=np.float64)
-    weights = -peers / np.maximum(peers.sum(axis=0), 1)
-    weights[mine] = (np.arange(targets) != agent) & (peers.sum(axis=0) > 0)
     known = ~np.isnan(table.behind[:, agent])
     total = np.nan_to_num(table.behind[:, agent]) @ weights.T
     weight = np.abs(weights)

@@ -23,6 +23,7 @@ _PARTS: Mapping[str, tuple[str, ...]] = {
     "judge × examinee": ("judge × examinee", "self"),
 }
 _METHOD = "variance of the effects less that of estimation; bootstrap over questions"
+_NO_WIDTH = 1e-12
 
 
 def variance_shares(
@@ -128,5 +129,9 @@ def _shares(
         low, high = (
             expanded_quantiles(many[name] / totals, n, confidence) if n > 1 else (None, None)
         )
-        found[name] = Estimate(float(part[0]) / whole, low, high, n=n, method=_METHOD)
+        value, method = float(part[0]) / whole, _METHOD
+        if low is not None and high is not None and high - low < _NO_WIDTH:
+            # Replicates that are all alike would claim to be sure.
+            low, high, method = None, None, f"{_METHOD}; no interval: no replicate differs"
+        found[name] = Estimate(value, low, high, n=n, method=method)
     return found
