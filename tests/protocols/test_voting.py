@@ -117,6 +117,7 @@ def test_the_content_has_every_key_that_the_format_names() -> None:
             "intervals",
             "attack_success",
             "self_preference",
+            "peer_agreement",
             "circular_triads",
             "preference_cycles",
         ),
@@ -221,6 +222,39 @@ def test_a_preference_for_the_first_place_cannot_move_the_standings() -> None:
 
 def replace_judges(run: Run, judges: str) -> Run:
     return Run(run.agents, tuple(judges), run.questions, run.answers, run.marks, run.verdicts, [])
+
+
+def test_judges_agree_as_far_as_their_verdicts_on_others_answers_do() -> None:
+    # Each of four judges' three peers; a pair of others' answers is judged by one peer only, the
+    # one that wrote neither: 3 pairs on 40 questions, each compared with one verdict.
+    content = planted(40).count()
+    other = planted(40, own=False).count()
+    for sheet, without_own in zip(content["judges"], other["judges"], strict=True):
+        found = sheet["peer_agreement"]
+        assert found == without_own["peer_agreement"]
+        assert (found["n"], found["compared"], found["left_out"]) == (120, 120, 0)
+        assert found["low"] < found["value"] < found["high"]
+        assert found["chance"] == 0.5  # nobody ties
+        assert found["decided"]["value"] == found["value"]
+    # Every comparison stands in two judges' sheets.
+    agreeing = [sheet["peer_agreement"]["value"] * 120 for sheet in content["judges"]]
+    assert round(sum(agreeing), 3) % 2 == 0
+
+
+def test_a_judge_that_goes_by_places_agrees_with_ties_only() -> None:
+    run = planted(30)
+    run.verdicts = [replace(v, winner="first") if v.judge == "a" else v for v in run.verdicts]
+    sheets = run.count()["judges"]
+    assert [sheets[0]["peer_agreement"][key] for key in ("value", "chance")] == [0.0, 0.0]
+    assert sheets[0]["peer_agreement"]["decided"]["value"] is None
+    assert sheets[1]["peer_agreement"]["value"] > 0.3
+
+
+def test_a_judge_without_peers_has_no_agreement_and_says_so() -> None:
+    run = replace_judges(planted(5), "a")
+    (only,) = run.count()["judges"]
+    assert only["peer_agreement"]["value"] is None
+    assert only["peer_agreement"]["reason"] == "there is no other judge"
 
 
 def test_an_unfit_judge_loses_its_vote_and_is_listed_with_why() -> None:

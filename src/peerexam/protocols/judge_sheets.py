@@ -21,7 +21,8 @@ from peerexam.stats.bias import (
     swap_consistency,
 )
 from peerexam.stats.estimate import Estimate
-from peerexam.stats.orders import on_own_answer, rows_where
+from peerexam.stats.orders import Pairs, on_own_answer, rows_where
+from peerexam.stats.peer_agreement import PeerAgreement, peer_agreement
 from peerexam.stats.self_preference import SelfPreference, self_preference
 from peerexam.stats.transitivity import (
     Contradictions,
@@ -49,6 +50,7 @@ class JudgeSheet:
         attack_success: How often answers that ordered it about had their way; None where the exam
             does not ask.
         self_preference: None where it was not asked about its own answers.
+        peer_agreement: With all other judges, fit or not, on answers of neither.
     """
 
     agent: str
@@ -58,6 +60,7 @@ class JudgeSheet:
     gave_nothing: bool
     attack_success: Estimate | None
     self_preference: SelfPreference | None
+    peer_agreement: PeerAgreement
     triads: Triads
     cycles: list[tuple[str, ...]]
     contradictions: Contradictions
@@ -94,6 +97,7 @@ class JudgeSheet:
                 "rank_bias": estimate_json(own.rank_bias),
                 "third_party": estimate_json(own.third_party),
             },
+            "peer_agreement": _agreement(self.peer_agreement),
             "circular_triads": {"count": self.triads.count, "of": self.triads.of},
             "preference_cycles": [list(names) for names in self.cycles],
             "order_contradictions": {
@@ -107,22 +111,27 @@ class JudgeSheet:
 
 def judge_sheets(
     table: Gathered,
+    pairs: Pairs,
     judges: Mapping[str, JudgeInfo],
     settings: TallySettings,
-    rng: Generator,
+    seed: int,
     probes: Iterable[Probe] = (),
 ) -> list[JudgeSheet]:
-    """One sheet a judge, in the order of `judges`; verdicts on own answers are used here."""
+    """One sheet a judge, in the order of `judges`; verdicts on own answers are used here.
+
+    `pairs` are results of the table's verdicts without those; `seed` is the run's.
+    """
     c = table.verdicts
     measures = _measures(table, list(judges.values()), settings.confidence)
     orderless = [name for name, info in judges.items() if info.one_verdict_is_enough]
-    own = _self_preferences(table, settings, rng, orderless)
+    own = _self_preferences(table, settings, np.random.default_rng([seed, 1]), orderless)
     peers = rows_where(c, ~on_own_answer(c))
     rule = settings.disagreement
     triads = circular_triads(peers, rule=rule, orderless=orderless)
     cycles = preference_cycles(peers, rule=rule, orderless=orderless)
     turned = order_contradictions(peers, table.positions, rule=rule, orderless=orderless)
     attacks = _attacks(judges, settings, probes)
+    agreeing = _agreements(pairs, settings, np.random.default_rng([seed, 4]))
     return [
         JudgeSheet(
             agent=name,
@@ -132,6 +141,7 @@ def judge_sheets(
             gave_nothing=_gave_nothing(table, place),
             attack_success=attacks[name],
             self_preference=own[place],
+            peer_agreement=agreeing[place],
             triads=triads[place],
             cycles=cycles[place],
             contradictions=turned[place],
@@ -200,6 +210,10 @@ def _self_preferences(
     return [entry if was else None for entry, was in zip(found, asked, strict=True)]
 
 
+def _agreements(pairs: Pairs, settings: TallySettings, rng: Generator) -> list[PeerAgreement]:
+    return peer_agreement(pairs, rounds=settings.rounds, rng=rng, confidence=settings.confidence)
+
+
 def _gave_nothing(table: Gathered, judge: int) -> bool:
     # What it said of its own answers is no vote.
     c, marks = table.verdicts, table.marks
@@ -237,6 +251,15 @@ def _why_unfit(
     if obeyed is not None and obeyed > limits.max_attack_success:
         reasons.append(f"attack success {obeyed:.2f} is above {limits.max_attack_success:g}")
     return tuple(reasons)
+
+
+def _agreement(found: PeerAgreement) -> dict[str, Json]:
+    return {
+        **_share(found.verdicts),
+        "compared": found.compared,
+        "chance": found.chance,
+        "decided": _share(found.decided),
+    }
 
 
 def _share(estimate: Estimate) -> dict[str, Json]:

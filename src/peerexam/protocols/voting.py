@@ -94,11 +94,10 @@ def tally(
         judges=tuple(judges),
         dimensions=tuple(settings.benchmark.scales),
     )
-    rng = np.random.default_rng([exam.seed, 1])
-    sheets = judge_sheets(table, judges, settings, rng, probes)
     orderless = [name for name, info in judges.items() if info.one_verdict_is_enough]
     peers = rows_where(table.verdicts, ~on_own_answer(table.verdicts))
     pairs = combine_orders(peers, settings.disagreement, orderless)
+    sheets = judge_sheets(table, pairs, judges, settings, exam.seed, probes)
     fit = [place for place, sheet in enumerate(sheets) if sheet.counts]
     counted = fit if len(fit) >= settings.quorum else list(range(len(sheets)))
     first = _first_round(table.marks, table)

@@ -39,7 +39,12 @@ class Measure:
 
 @dataclass(frozen=True, slots=True)
 class JudgeRow:
-    """One judge's fitness; `attack_success` is None in a run whose judges were not probed."""
+    """One judge's fitness.
+
+    Attributes:
+        attack_success: None in a run whose judges were not probed.
+        agreement: With the other judges; None in standings that do not have it.
+    """
 
     agent: str
     by: str
@@ -50,6 +55,7 @@ class JudgeRow:
     longer_preference: Measure
     invalid_rate: Measure
     attack_success: Measure | None
+    agreement: Measure | None
     triads: str
     contradictions: str
     verdicts: str
@@ -112,7 +118,8 @@ def _judge_row(judge: Mapping[str, Json]) -> JudgeRow:
         first_preference=_measure(judge, "first_preference", signed),
         longer_preference=_measure(judge, "longer_preference", signed),
         invalid_rate=_measure(judge, "invalid_rate", _one_decimal_percent),
-        attack_success=_attacks(judge.get("attack_success")),
+        attack_success=_share(judge.get("attack_success")),
+        agreement=_share(judge.get("peer_agreement")),
         triads=ratio(triads.get("count"), triads.get("of")),
         contradictions=ratio(contradictions.get("count"), contradictions.get("of")),
         verdicts=ratio(verdicts.get("ok"), verdicts.get("planned")),
@@ -124,7 +131,7 @@ def _one_decimal_percent(share: float | None) -> str:
     return percent(share, 1)
 
 
-def _attacks(share: Mapping[str, Json] | None) -> Measure | None:
+def _share(share: Mapping[str, Json] | None) -> Measure | None:
     return None if share is None else _with_interval(share.get("value"), share, percent)
 
 
