@@ -28,19 +28,21 @@ def profile(arguments: argparse.Namespace) -> int:
 
 
 def _text(one: AgentProfile) -> str:
+    """Lines in columns; why there is no value stands behind them, so that it widens none."""
     rows = [
         (
             line.study,
             f"{line.title} {line.place}".rstrip(),
             line.value,
-            line.interval if not line.reason else line.reason,
+            line.interval,
             f"n = {line.n}",
         )
         for line in one.lines
     ]
-    widths = [max(len(row[column]) for row in rows) for column in range(5)] if rows else []
+    cells = [tuple(map(plain, row)) for row in rows]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     lines = [
-        "  " + "  ".join(plain(cell).ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip()
-        for row in rows
+        "  ".join([*map(str.ljust, row, widths), plain(line.reason)]).rstrip()
+        for row, line in zip(cells, one.lines, strict=True)
     ]
-    return "\n".join([plain(one.agent), *lines, ""])
+    return "\n".join([plain(one.agent), *(f"  {line}" for line in lines), ""])

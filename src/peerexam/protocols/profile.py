@@ -12,12 +12,19 @@ from pathlib import Path
 
 from peerexam.calls import Json
 from peerexam.errors import SetupError
+from peerexam.protocols.study_names import study_names
 from peerexam.protocols.study_result import read_result
 from peerexam.records import SCHEMA_VERSION
 from peerexam.runfolder import RunFolder
 from peerexam.runfolder.folder import write_object
+from peerexam.stats.peer_agreement import ALONE
 
 PROFILES = "profiles.json"
+
+_NOT_COUNTED = (
+    "these standings are of an older version, which did not count it; without standings.json "
+    "`peerexam report` counts anew"
+)
 
 Body = Mapping[str, Json]
 
@@ -27,7 +34,7 @@ def write_profiles(run: Path, studies: Sequence[Path]) -> dict[str, Json]:
 
     Args:
         run: The run's folder.
-        studies: Folders that studies left.
+        studies: Folders that studies left; one that is named twice counts once.
 
     Returns:
         What was written.
@@ -38,37 +45,65 @@ def write_profiles(run: Path, studies: Sequence[Path]) -> dict[str, Json]:
     folder = RunFolder(run)
     if not folder.standings_path.exists():
         raise SetupError(f"{run} has no standings: `peerexam report {run}` counts them")
-    results = [read_result(study) for study in studies]
+    paths = list({study.resolve(): study for study in studies}.values())
+    results = [read_result(study) for study in paths]
+    named = list(zip(study_names(results, paths), results, strict=True))
     try:
-        body = profiles(folder.read_standings(), folder.read_manifest(), results)
-    except (AttributeError, KeyError, TypeError) as error:
+        body = profiles(folder.read_standings(), folder.read_manifest(), named)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise SetupError(
-            f"{folder.standings_path} is damaged ({error!r}): `peerexam report {run}` counts anew"
+            f"{folder.standings_path} is damaged ({error!r}): remove it, and "
+            f"`peerexam report {run}` counts anew"
         ) from error
     write_object(run / PROFILES, body)
     return body
 
 
-def profiles(standings: Body, manifest: Body, results: Sequence[Body]) -> dict[str, Json]:
-    """The profiles as plain JSON, agents of the run first, in the order of their standing."""
-    found: dict[str, list[Json]] = {row["agent"]: [] for row in standings.get("standings", [])}
-    for row in standings.get("standings", []):
-        found[row["agent"]].append(_standing(row))
-    for judge in standings.get("judges", []):
-        found.setdefault(judge["agent"], []).extend(_judging(judge))
-    for result in results:
+def profiles(
+    standings: Body, manifest: Body, studies: Sequence[tuple[str, Body]]
+) -> dict[str, Json]:
+    """The profiles as plain JSON, agents of the run first, in the order of their standing.
+
+    Args:
+        standings: The run's.
+        manifest: The run's.
+        studies: Names, each its own, and results.
+    """
+    found = _of_exam(standings)
+    held = {one["name"] for one in manifest.get("agents", [])}
+    for name, result in studies:
         about = set(result.get("agents", {}))
         for measure in result["measures"]:
             # A measure of all agents together belongs to nobody's profile.
             if measure.get("headline") and measure["agent"] in about:
-                found.setdefault(measure["agent"], []).append(_of_study(measure, result["study"]))
+                agent = measure["agent"]
+                if agent not in found:
+                    why = "neither answers nor judges" if agent in held else "took no part"
+                    found[agent] = [_no_standing(f"it {why} in this exam")]
+                found[agent].append(_of_study(measure, name, result["study"]))
     return {
         "schema": SCHEMA_VERSION,
         "exam": standings.get("exam"),
         "agents": [{"agent": name, "measures": measures} for name, measures in found.items()],
-        "studies": [_study(result) for result in results],
-        "notes": list(dict.fromkeys(_notes(manifest, results))),
+        "studies": [_study(name, result) for name, result in studies],
+        "notes": list(dict.fromkeys(_notes(manifest, studies))),
     }
+
+
+def _of_exam(standings: Body) -> dict[str, list[Json]]:
+    """By agent what the exam says: who answered, in the order of their standing, then judges."""
+    found: dict[str, list[Json]] = {
+        row["agent"]: [_standing(row)] for row in standings.get("standings", [])
+    }
+    for row in (standings.get("voting") or {}).get("unplaced") or []:
+        found.setdefault(row["agent"], [_no_standing(row["why"])])
+    judges = standings.get("judges", [])
+    for judge in judges:
+        lines = found.setdefault(
+            judge["agent"], [_no_standing("it judges here and does not answer")]
+        )
+        lines.extend(_judging(judge, len(judges)))
+    return found
 
 
 def _standing(row: Body) -> dict[str, Json]:
@@ -81,7 +116,11 @@ def _standing(row: Body) -> dict[str, Json]:
     }
 
 
-def _judging(judge: Body) -> Iterator[dict[str, Json]]:
+def _no_standing(reason: str) -> dict[str, Json]:
+    return {**_place("exam", "score"), **_numbers({"reason": reason})}
+
+
+def _judging(judge: Body, judges: int) -> Iterator[dict[str, Json]]:
     interval = (judge.get("intervals") or {}).get("swap_consistency") or {}
     value = judge.get("swap_consistency")
     yield {
@@ -92,14 +131,26 @@ def _judging(judge: Body) -> Iterator[dict[str, Json]]:
         "n": interval.get("n", 0),
         "reason": interval.get("reason") if value is None else None,
     }
+    yield _agreement(judge.get("peer_agreement"), judges)
     own = (judge.get("self_preference") or {}).get("third_party")
     if own:
         yield {**_place("exam", "favours its own answers (third party)", "points"), **_numbers(own)}
 
 
-def _of_study(measure: Body, study: str) -> dict[str, Json]:
+def _agreement(found: Body | None, judges: int) -> dict[str, Json]:
+    place = _place("exam", "agrees with the other judges")
+    if found is None:  # standings of an older version
+        why = _NOT_COUNTED if judges > 1 else ALONE
+        return {**place, **_numbers({"reason": why})}
+    chance = found.get("chance")
+    beside = "" if chance is None else f"(chance {100 * chance:.0f} %)"
+    return {**place, "condition": beside, **_numbers(found)}
+
+
+def _of_study(measure: Body, name: str, kind: str) -> dict[str, Json]:
     return {
-        **_place(study, str(measure["title"]), str(measure["unit"])),
+        **_place(kind, str(measure["title"]), str(measure["unit"])),
+        "from": name,
         "task": measure.get("task", ""),
         "condition": measure.get("condition", ""),
         **_numbers(measure),
@@ -107,7 +158,14 @@ def _of_study(measure: Body, study: str) -> dict[str, Json]:
 
 
 def _place(study: str, title: str, unit: str = "share") -> dict[str, Json]:
-    return {"study": study, "title": title, "unit": unit, "task": "", "condition": ""}
+    return {
+        "study": study,
+        "from": study,
+        "title": title,
+        "unit": unit,
+        "task": "",
+        "condition": "",
+    }
 
 
 def _numbers(one: Body) -> dict[str, Json]:
@@ -120,29 +178,30 @@ def _numbers(one: Body) -> dict[str, Json]:
     }
 
 
-def _study(result: Body) -> dict[str, Json]:
+def _study(name: str, result: Body) -> dict[str, Json]:
     return {
         "study": result["study"],
+        "name": name,
         "about": result.get("about", {}),
         "status": result.get("status", "complete"),
         "status_reason": result.get("status_reason"),
     }
 
 
-def _notes(manifest: Body, results: Sequence[Body]) -> Iterator[str]:
+def _notes(manifest: Body, studies: Sequence[tuple[str, Body]]) -> Iterator[str]:
     """Where one name means two things, or a study is not whole."""
     held = {one["name"]: one.get("fingerprint") or {} for one in manifest.get("agents", [])}
-    for result in results:
+    for study, result in studies:
         for name, fingerprint in result.get("agents", {}).items():
             if name not in held:
-                yield f"{name} took part in the study of {result['study']}, and not in the exam"
+                yield f"{name} took part in the study {study}, and not in the exam"
             elif held[name] and fingerprint and _identity(held[name]) != _identity(fingerprint):
                 yield (
-                    f"{name} is not the same model in the exam and in the study of "
-                    f"{result['study']}: read its lines apart"
+                    f"{name} is not the same model in the exam and in the study "
+                    f"{study}: read its lines apart"
                 )
         if result.get("status") == "partial":
-            yield f"the study of {result['study']} is partial: {result.get('status_reason')}"
+            yield f"the study {study} is partial: {result.get('status_reason')}"
 
 
 def _identity(fingerprint: Body) -> tuple[Json, ...]:

@@ -14,7 +14,7 @@ from peerexam.report.numbers import MISSING, decimal, signed, span
 
 @dataclass(frozen=True, slots=True)
 class ProfileLine:
-    """One measure as it is shown."""
+    """One measure as it is shown; `study` is its whole name, told apart from the others."""
 
     study: str
     title: str
@@ -70,7 +70,7 @@ def _line(measure: Mapping[str, Json]) -> ProfileLine:
         return signed(value, 3) if unit in ("points", "ranks") else decimal(value, 3)
 
     return ProfileLine(
-        str(measure["study"]).replace("-", " "),
+        str(measure.get("from", measure["study"])),
         str(measure["title"]),
         " ".join(str(measure[key]) for key in ("task", "condition") if measure[key]),
         text(measure["value"]),
