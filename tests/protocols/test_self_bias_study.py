@@ -290,3 +290,48 @@ def test_a_file_whose_segments_all_agree_is_not_read_as_certain(
     assert "nothing to resample" in printed.err
     assert "judge" in printed.out
     assert "no interval" in printed.out
+
+
+def test_a_run_whose_manifest_tells_of_one_model_leaves_it_out_as_third_party(
+    run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = study_self_bias(run, rounds=20)
+    manifest = json.loads((run / "manifest.json").read_text(encoding="utf-8"))
+    for agent in manifest["agents"]:
+        if agent["name"] in ("ada", "dan"):
+            agent["fingerprint"] = {"provider": "openai", "model": "m", "endpoint": "https://x"}
+    (run / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+    after = study_self_bias(run, rounds=20)
+    assert after.tables["same_model"] == [["ada", "dan"]]
+    assert before.tables["third_parties"]["evaluator"] == dict.fromkeys(
+        ("ada", "bob", "cyd", "dan"), 3
+    )
+    # Of bob's and cyd's rivals, either twin judges the other models' answers.
+    assert after.tables["third_parties"]["evaluator"] == {"ada": 2, "bob": 3, "cyd": 3, "dan": 2}
+    changed = {
+        one.name
+        for one, other in zip(after.measures, before.measures, strict=True)
+        if one.estimate.value != other.estimate.value
+    }
+    assert changed == {"self_bias_third_party", "self_bias_win_rate_third_party"}
+    capsys.readouterr()
+    assert main(["self-bias", str(run), "--rounds", "20"]) == 0
+    told = capsys.readouterr().err
+    assert "ada and dan are one model" in told
+    assert "third parties left, evaluator: ada 2, bob 3, cyd 3, dan 2" in told
+
+
+def test_who_is_one_model_in_a_file_is_said_by_a_flag(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = written(tmp_path / "scores.csv", rows_of("evaluator"))
+    assert main(["self-bias", str(path), "--rounds", "20", "--same", "a, c", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    third = measured(found, "self_bias_third_party", "evaluator")
+    assert {one["value"] for one in third.values()} == {None}
+    assert "another agent of the same model" in third["a"]["reason"]
+    assert found["tables"]["third_parties"] == {"evaluator": {"a": 0, "b": 0, "c": 0}}
+    assert main(["self-bias", str(path), "--same", "a"]) == 2
+    assert "--same takes the names" in capsys.readouterr().err
+    assert main(["self-bias", str(path), "--same", "a,dora"]) == 2
+    assert "no agent 'dora': there are a, b, c" in capsys.readouterr().err

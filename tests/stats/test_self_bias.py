@@ -390,3 +390,65 @@ def test_no_shares_within_the_bound_move_a_sum_further(
     assert float(moved.max()) <= most + 1e-9
     single = room * (1 - 0.05 ** (1 / n))
     assert float(single.max()) - 1e-9 <= most <= float(single.sum()) + 1e-9
+
+
+# Agents that are one model
+
+
+def twins(*judges: str, paired: bool, targets: str = "axbc") -> BenchmarkTable:
+    """Judges that put targets in an order, by name: a and x are one model."""
+    orders = {"a": "axbc", "x": "xabc", "b": "bcax", "c": "bcax"}
+    scores = [[[-orders[j].index(t) for t in targets] for j in judges]] * 6
+    held = np.asarray(scores, dtype=np.float64)
+    rows = 6 * len(judges)
+    return table_from_scores(
+        held.reshape(rows, len(targets)),
+        np.repeat(np.arange(6), len(judges)) if paired else np.arange(rows),
+        np.tile(np.arange(len(judges)), 6),
+        tuple(targets),
+        judges,
+        orientation="higher",
+        paired=paired,
+    )
+
+
+@pytest.mark.parametrize("paired", [True, False])
+def test_agents_of_one_model_are_no_third_parties_of_each_other(paired: bool) -> None:
+    made = twins("a", "x", "b", "c", paired=paired)
+    alone = self_bias(made, rng=rng(), rounds=20)
+    found = self_bias(made, same=[("a", "x")], rng=rng(), rounds=20)
+    # a is behind nobody by itself. Behind x: by b and c 0. Behind b: by c 1, by its twin 0; behind
+    # c: by b 1, by its twin 0. x likewise, and behind a by b and c 1. b and c are behind a or x: by
+    # each other 0, by the twin of the rival 1; in their own pair all four judges agree.
+    assert [one.value for one in alone.third_party] == pytest.approx([-1, -2, -1, -1])
+    assert [one.value for one in found.third_party] == pytest.approx([-2, -3, 0, 0])
+    assert alone.third_parties == (3, 3, 3, 3)
+    assert found.third_parties == (2, 2, 3, 3)
+    assert [one.value for one in found.third_party_win_rate] == pytest.approx([2 / 3, 1, 0, 0])
+    # Eq. 1 stays as printed.
+    assert [one.value for one in found.equation_1] == [one.value for one in alone.equation_1]
+    # Of segments that say nothing on a rival no one is counted, and none is missing.
+    assert found.third_party[0].left_out == 0
+    assert found.third_party[0].n == (6 if paired else 18)
+
+
+@pytest.mark.parametrize("paired", [True, False])
+def test_without_a_third_party_of_another_model_there_is_no_estimate(paired: bool) -> None:
+    made = twins("a", "x", "b", paired=paired, targets="axb")
+    found = self_bias(made, same=[("a", "x")], rng=rng(), rounds=20)
+    for one in found.third_party:
+        assert one.value is None
+        assert "another agent of the same model" in (one.reason or "")
+    assert found.third_parties == (0, 0, 0)
+    assert all(one.value is not None for one in found.equation_1)
+
+
+def test_authors_that_are_targets_too_are_third_parties_where_they_can_be() -> None:
+    # Only a and b write. On a's rival c, b is a third party, on b itself nobody is: what is known
+    # of c stands for both, whether segments are shared or not.
+    scores = rng(2).normal(size=(60, 2, 3))
+    paired = self_bias(table(scores, paired=True), rng=rng(), rounds=20)
+    nested = self_bias(table(scores, paired=False), rng=rng(), rounds=20)
+    for one, other in zip(paired.third_party, nested.third_party, strict=True):
+        assert one.value is not None
+        assert one.value == pytest.approx(other.value)

@@ -185,6 +185,13 @@ def _self_bias(commands: Commands, command: AddCommand) -> None:
     parser.add_argument(
         "--evaluator", metavar="NAME", help="one judge for the role of test set (default: all)"
     )
+    parser.add_argument(
+        "--same",
+        action="append",
+        default=[],
+        metavar="A,B",
+        help="agents that are one model, so no third parties of each other; may be repeated",
+    )
     parser.add_argument("--rounds", type=int, default=10_000, help="of bootstrap and permutation")
     parser.add_argument("--seed", type=seed, default=0)
     parser.add_argument("--out", metavar="DIR", help="also leave result.json there")

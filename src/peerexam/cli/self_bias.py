@@ -9,6 +9,7 @@ from pathlib import Path
 from peerexam.calls import Json
 from peerexam.cli import COMPLETE
 from peerexam.cli.output import note, plain, say, say_json
+from peerexam.errors import SetupError
 from peerexam.protocols.self_bias_study import ROLES, study_self_bias
 from peerexam.protocols.study_result import Measure, StudyResult, write_result
 
@@ -29,6 +30,7 @@ def self_bias(arguments: argparse.Namespace) -> int:
         rounds=arguments.rounds,
         seed=arguments.seed,
         evaluator=arguments.evaluator,
+        same=[_group(text) for text in arguments.same],
     )
     written = write_result(Path(arguments.out), result) if arguments.out else None
     if arguments.json:
@@ -40,6 +42,13 @@ def self_bias(arguments: argparse.Namespace) -> int:
     if written is not None:
         say(f"\nresult: {written}")
     return COMPLETE
+
+
+def _group(text: str) -> list[str]:
+    names = list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+    if len(names) < 2:
+        raise SetupError(f"--same takes the names of agents that are one model, as in a,b: {text}")
+    return names
 
 
 def _text(result: StudyResult) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +12,7 @@ from peerexam.errors import SetupError
 from peerexam.protocols.comparing import Disagreement
 from peerexam.protocols.gathering import Gathered, gather
 from peerexam.protocols.loading import load_config
+from peerexam.protocols.same_model import same_models
 from peerexam.records import Question
 from peerexam.runfolder import RunFolder
 from peerexam.stats.benchmark_table import BenchmarkTable
@@ -47,6 +48,7 @@ class RunTables:
         orderless: Judges that see no order.
         notes: How the tables were made.
         missing: Role to why there is no table.
+        same: Groups of names that are one model each, as the manifest tells.
     """
 
     agents: tuple[str, ...]
@@ -62,6 +64,7 @@ class RunTables:
     orderless: frozenset[str]
     notes: tuple[str, ...]
     missing: Mapping[str, str]
+    same: tuple[tuple[str, ...], ...] = ()
 
 
 def read_run(path: Path, evaluator: str | None = None) -> RunTables:
@@ -90,7 +93,8 @@ def read_run(path: Path, evaluator: str | None = None) -> RunTables:
         agents=agents,
         judges=judges,
     )
-    return _tables(gathered, questions, (agents, judges, rule, orderless), evaluator)
+    tables = _tables(gathered, questions, (agents, judges, rule, orderless), evaluator)
+    return replace(tables, same=tuple(same_models(folder.read_manifest().get("agents", []))))
 
 
 _Players = tuple[tuple[str, ...], tuple[str, ...], Disagreement, frozenset[str]]

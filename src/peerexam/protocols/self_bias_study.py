@@ -7,13 +7,14 @@ starts from a run's records, or from scores of any origin.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from peerexam.calls import Json
 from peerexam.errors import SetupError
+from peerexam.protocols.same_model import joined
 from peerexam.protocols.self_bias_json import (
     bias_measures,
     decomposition_json,
@@ -26,7 +27,8 @@ from peerexam.protocols.self_bias_run import RunTables, read_run
 from peerexam.protocols.study_result import Measure, StudyResult
 from peerexam.stats.benchmark_table import BenchmarkTable, Orientation, table_from_scores
 from peerexam.stats.decomposition import Decomposition, decompose_comparisons, decompose_scores
-from peerexam.stats.self_bias import ALL_ALIKE, SOME_ALIKE, self_bias
+from peerexam.stats.self_bias import ALL_ALIKE, self_bias
+from peerexam.stats.self_bias_nested import SOME_ALIKE
 from peerexam.stats.self_preference import self_preference
 from peerexam.stats.tables import Ints
 from peerexam.tasks.score_file import Role, RoleScores, read_scores
@@ -54,6 +56,7 @@ def study_self_bias(
     rounds: int = 10_000,
     seed: int = 0,
     evaluator: str | None = None,
+    same: Sequence[Sequence[str]] = (),
 ) -> StudyResult:
     """Measure self-bias in a run's folder, or in a CSV file of scores.
 
@@ -63,6 +66,8 @@ def study_self_bias(
         rounds: Of bootstrap and permutation.
         seed: Of both.
         evaluator: For the role of test set in a run: one judge in place of all.
+        same: Groups of names that are one model each, beside those that a run's manifest tells of:
+            none of a group is a third party where another is the model or its rival.
 
     Raises:
         SetupError: There is nothing to read, or a setting makes no sense.
@@ -75,10 +80,10 @@ def study_self_bias(
     if path.is_dir():
         if orientation != "higher":
             raise SetupError("--orientation is for a file of scores: in a run more is better")
-        return _of_run(path, read_run(path, evaluator), rounds, seed)
+        return _of_run(path, read_run(path, evaluator), rounds, seed, same)
     if evaluator is not None:
         raise SetupError("--evaluator is a judge of a run, and a file of scores has none")
-    return _of_file(path, read_scores(path), orientation, rounds, seed)
+    return _of_file(path, read_scores(path), orientation, rounds, seed, same)
 
 
 def _rng(seed: int, *place: int) -> np.random.Generator:
@@ -86,8 +91,12 @@ def _rng(seed: int, *place: int) -> np.random.Generator:
     return np.random.default_rng([seed, *place])
 
 
-def _of_run(path: Path, run: RunTables, rounds: int, seed: int) -> StudyResult:
-    measures, tables = _by_role(run.roles, rounds, seed)
+def _of_run(
+    path: Path, run: RunTables, rounds: int, seed: int, same: Sequence[Sequence[str]]
+) -> StudyResult:
+    names = dict.fromkeys(name for name in (*run.agents, *run.judges, *run.authors) if name)
+    groups = joined(tuple(names), [*_within(run.same, names), *same])
+    measures, tables = _by_role(run.roles, rounds, seed, groups)
     if "evaluator" in run.roles:
         found = self_preference(
             run.verdicts, rule=run.rule, orderless=run.orderless, rounds=rounds, rng=_rng(seed, 9)
@@ -99,7 +108,12 @@ def _of_run(path: Path, run: RunTables, rounds: int, seed: int) -> StudyResult:
     tables["decomposition"] = {name: decomposition_json(one) for name, one in parts.items()}
     tables["sources"] = diversity_json(source_diversity(run.sources, seed=seed), seed)
     tables["missing_roles"] = dict(run.missing)
-    notes = [*run.notes, *(f"no {role}: {why}" for role, why in run.missing.items())]
+    notes = [*run.notes, *_about_twins(groups, tables)]
+    if groups and "evaluator" in run.roles:
+        notes.append(
+            "self_preference_third_party is as the standings have it, where they are third parties"
+        )
+    notes += [*(f"no {role}: {why}" for role, why in run.missing.items())]
     return _result(path, measures, tables, notes, rounds, seed, None)
 
 
@@ -109,6 +123,7 @@ def _of_file(
     orientation: Orientation,
     rounds: int,
     seed: int,
+    same: Sequence[Sequence[str]],
 ) -> StudyResult:
     roles: dict[str, BenchmarkTable] = {}
     parts: dict[str, Decomposition] = {}
@@ -127,7 +142,10 @@ def _of_file(
             texts |= one.sources
             if one.shared:
                 notes.append(f"{role}: segments of one name under two authors are two segments")
-    measures, tables = _by_role(roles, rounds, seed)
+    names = dict.fromkeys(n for one in scores.values() for n in (*one.targets, *one.benchmarks))
+    groups = joined(tuple(names), same)
+    measures, tables = _by_role(roles, rounds, seed, groups)
+    notes += _about_twins(groups, tables)
     for name, part in parts.items():
         measures += decomposition_measures(name, part)
     tables["decomposition"] = {name: decomposition_json(one) for name, one in parts.items()}
@@ -150,17 +168,44 @@ def _file_table(one: RoleScores, orientation: Orientation, paired: bool) -> Benc
 
 
 def _by_role(
-    roles: Mapping[str, BenchmarkTable], rounds: int, seed: int
+    roles: Mapping[str, BenchmarkTable],
+    rounds: int,
+    seed: int,
+    same: Sequence[Sequence[str]],
 ) -> tuple[list[Measure], dict[str, Json]]:
     measures: list[Measure] = []
-    tables: dict[str, Json] = {"theta": {}}
+    tables: dict[str, Json] = {"theta": {}, "third_parties": {}}
+    tables["same_model"] = [list(group) for group in same]
     stands = next((role for role in ("both", "evaluator", "test set", "") if role in roles), None)
     for role in ROLES:
         if role in roles:
-            found = self_bias(roles[role], rounds=rounds, rng=_rng(seed, ROLES.index(role)))
+            rng = _rng(seed, ROLES.index(role))
+            found = self_bias(roles[role], same=same, rounds=rounds, rng=rng)
             measures += bias_measures(role, found, headline=role == stands)
             tables["theta"][role or "scores"] = table_json(roles[role], found)
+            left = dict(zip(found.agents, found.third_parties, strict=True))
+            tables["third_parties"][role or "scores"] = left
     return measures, tables
+
+
+def _within(groups: Sequence[Sequence[str]], names: Container[str]) -> Iterator[Sequence[str]]:
+    """Groups without those that play no part here."""
+    for group in groups:
+        here = [name for name in group if name in names]
+        if here:
+            yield here
+
+
+def _about_twins(groups: Sequence[Sequence[str]], tables: Mapping[str, Json]) -> Iterator[str]:
+    """Which agents are one model, and how many third parties that leaves."""
+    for group in groups:
+        yield (
+            f"third parties: {' and '.join(group)} are one model, so that none of them is a third "
+            "party where another is the model or its rival"
+        )
+    for role, left in tables["third_parties"].items() if groups else ():
+        counts = ", ".join(f"{agent} {count}" for agent, count in left.items())
+        yield f"third parties left, {role}: {counts}"
 
 
 def _run_parts(run: RunTables, rounds: int, seed: int) -> Iterator[tuple[str, Decomposition]]:

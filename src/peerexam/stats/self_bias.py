@@ -29,29 +29,20 @@ where all pairs were compared.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 
 from peerexam.stats.all_alike import alike, most_moved
-from peerexam.stats.authorship import (
-    Alike,
-    author_bootstrap,
-    author_interval,
-    author_permutation_p,
-    sum_of_means,
-)
 from peerexam.stats.benchmark_table import BenchmarkTable, mean_known
+from peerexam.stats.bias_peers import KINDS, Kind, Peers, peers_of
 from peerexam.stats.cluster_ratio import check_settings, expanded_quantiles
 from peerexam.stats.counted_values import flipped_p, resampled_means
 from peerexam.stats.estimate import Estimate
 from peerexam.stats.holm import with_holm
-from peerexam.stats.orders import agent_of_judge
-from peerexam.stats.tables import Floats, Ints
-
-_Kind = Literal["rank", "third", "win"]
-_KINDS: tuple[_Kind, ...] = ("rank", "third", "win")
+from peerexam.stats.self_bias_nested import filled, nested_estimates
+from peerexam.stats.tables import Floats
 
 _PAIRED = "bootstrap over segments (expanded percentile), sign-flip test on segments' differences"
 _NESTED = (
@@ -60,9 +51,6 @@ _NESTED = (
 )
 ALL_ALIKE = "all segments alike: exact bound of how many could differ"
 """What an interval's method ends with where the bootstrap had nothing to draw."""
-
-SOME_ALIKE = "an author's segments all alike: exact bound of how many could differ"
-"""The same where every author has segments of its own."""
 
 _TIES = "; ties get average ranks; Holm over models; n counts segments"
 
@@ -78,6 +66,7 @@ class SelfBias:
         third_party: Free of the peers' own bias, in ranks.
         win_rate: Eq. 1 in the share of rivals that it beats, −1..1; positive favours itself.
         third_party_win_rate: The third-party estimate in that unit.
+        third_parties: How many benchmarks are third parties on any of the model's rivals.
     """
 
     agents: tuple[str, ...]
@@ -86,11 +75,13 @@ class SelfBias:
     third_party: list[Estimate]
     win_rate: list[Estimate]
     third_party_win_rate: list[Estimate]
+    third_parties: tuple[int, ...]
 
 
 def self_bias(
     table: BenchmarkTable,
     *,
+    same: Sequence[Collection[str]] = (),
     rounds: int = 10_000,
     rng: np.random.Generator,
     confidence: float = 0.95,
@@ -103,6 +94,8 @@ def self_bias(
 
     Args:
         table: Ranks of the role.
+        same: Groups of names that are one model each: none of a group is a third party where
+            another of it is the model or the rival.
         rounds: Bootstrap rounds, and rounds of the test (two-sided).
         rng: Where all randomness comes from.
         confidence: Of the intervals.
@@ -114,28 +107,29 @@ def self_bias(
         StatisticsError: Bad settings.
     """
     check_settings(rounds, confidence)
-    complete = _complete(table)
-    used = _filled(complete) if table.rank is None and not table.paired else complete
-    own = agent_of_judge(table.targets, table.benchmarks).tolist()
-    chosen = [place for place in own if place >= 0]
-    if table.paired:
-        found = _paired(used, own, chosen, rounds, rng, confidence)
-    else:
-        found = _nested(used, _compared(complete), own, chosen, rounds, rng, confidence)
-    whole = len(np.unique(table.segment)) if table.paired else len(table.segment)
+    used = _complete(table)
+    peers = peers_of(table.targets, table.benchmarks, same)
+    chosen = peers.chosen
+    estimate = _paired if table.paired else nested_estimates
+    found = estimate(used, peers, rounds, rng, confidence)
     families = []
-    for at, kind in enumerate(_KINDS):
+    for at, kind in enumerate(KINDS):
         family = found[at * len(chosen) : (at + 1) * len(chosen)]
-        families.append(with_holm([_told(one, kind, table, whole) for one in family]))
+        told = [
+            _told(one, kind, table, peers, agent, bool(same))
+            for one, agent in zip(family, chosen, strict=True)
+        ]
+        families.append(with_holm(told))
     by_rank, third, won = families
     scale = -1 / max(len(table.targets) - 1, 1)
     return SelfBias(
         tuple(table.targets[place] for place in chosen),
-        used.mean_ranks(),
+        (filled(used) if table.rank is None and not table.paired else used).mean_ranks(),
         by_rank,
         third,
         won,
         [_scaled(one, scale) for one in third],
+        tuple(peers.third_parties(place) for place in chosen),
     )
 
 
@@ -149,41 +143,23 @@ def _complete(table: BenchmarkTable) -> BenchmarkTable:
     return held.rows_where(np.bincount(held.segment)[held.segment] == len(table.benchmarks))
 
 
-def _filled(table: BenchmarkTable) -> BenchmarkTable:
-    """Where a sort chose the pairs: an author's mean of each pair, however often it was compared.
-
-    Which pairs a sort compares depends on who wins, so that a mean over whatever was compared in a
-    segment is not one of all pairs. Pairs that were not compared count as the author's mean of the
-    pair, and those that were as much more strongly: the mean and its linearised error are those of
-    the pairs compared.
-    """
-    behind = table.behind.copy()
-    for author in range(len(table.benchmarks)):
-        rows = np.flatnonzero(table.benchmark == author)
-        held = table.behind[rows]
-        known = ~np.isnan(held)
-        count = known.sum(axis=0)
-        mean = np.full(count.shape, np.nan)
-        np.divide(np.nansum(held, axis=0), count, out=mean, where=count > 0)
-        stretch = len(rows) / np.maximum(count, 1)
-        behind[rows] = mean + np.where(known, held - mean, 0.0) * stretch
-    return replace(table, behind=behind)
-
-
-def _told(one: Estimate, kind: _Kind, table: BenchmarkTable, whole: int) -> Estimate:
+def _told(
+    one: Estimate, kind: Kind, table: BenchmarkTable, peers: Peers, agent: int, related: bool
+) -> Estimate:
+    if table.paired:
+        whole = len(np.unique(table.segment))
+    else:
+        whole = int(peers.used(kind, agent)[table.benchmark].sum())
     method = (_PAIRED if table.paired else _NESTED) + _TIES + one.method
     one = replace(one, method=method, left_out=whole - one.n)
     if one.value is not None:
         return one
-    if kind == "third" and not _has_third_parties(table):
+    if kind == "third" and not peers.third_parties(agent):
         reason = "no third party: it takes a benchmark that is neither the model nor its rival"
+        reason += ", nor another agent of the same model" if related else ""
     else:
         reason = "no segment was ranked completely by it and by its peers"
     return replace(one, reason=reason)
-
-
-def _has_third_parties(table: BenchmarkTable) -> bool:
-    return len(table.benchmarks) >= 3 or not set(table.benchmarks) <= set(table.targets)
 
 
 def _scaled(one: Estimate, scale: float) -> Estimate:
@@ -196,32 +172,22 @@ def _scaled(one: Estimate, scale: float) -> Estimate:
     return replace(one, value=scale * one.value + 0.0, low=low, high=high)
 
 
-def _counted(own: list[int], kind: _Kind, agent: int, targets: int) -> Floats:
-    """Whether a benchmark counts as peer on a target's rival (shape: benchmarks × targets)."""
-    whose, rival = np.array(own)[:, None], np.arange(targets)
-    peers = (whose != agent) & (rival != agent)
-    if kind == "third":
-        peers &= whose != rival
-    return np.asarray(peers, dtype=np.float64)
-
-
 # Benchmarks share their segments: differences within a segment
 
 
 def _paired(
     table: BenchmarkTable,
-    own: list[int],
-    chosen: list[int],
+    peers: Peers,
     rounds: int,
     rng: np.random.Generator,
     confidence: float,
 ) -> list[Estimate]:
     behind = _pivot(table, table.behind)
-    columns = [_difference(table, behind, own, kind, i) for kind in _KINDS for i in chosen]
+    columns = [_difference(table, behind, peers, kind, i) for kind in KINDS for i in peers.chosen]
     if not len(behind) or not columns:
         return [Estimate(None) for _ in columns]
     most = len(table.targets) - 1
-    spans = [1 if kind == "win" else most for kind in _KINDS for _ in chosen]
+    spans = [1 if kind == "win" else most for kind in KINDS for _ in peers.chosen]
     return [
         _mean_difference(column, float(span), rounds, rng, confidence)
         for column, span in zip(columns, spans, strict=True)
@@ -258,112 +224,16 @@ def _pivot(table: BenchmarkTable, values: Floats) -> Floats:
 
 
 def _difference(
-    table: BenchmarkTable, behind: Floats, own: list[int], kind: _Kind, agent: int
+    table: BenchmarkTable, behind: Floats, peers: Peers, kind: Kind, agent: int
 ) -> Floats:
     """Own minus peers, a segment; by rank where ranks are whole, else rival by rival."""
-    mine = own.index(agent)
+    mine = peers.own.index(agent)
     if kind == "rank" and table.rank is not None:
         ranks = _pivot(table, table.rank)[:, :, agent]
         others = np.delete(ranks, mine, axis=1)
         return np.asarray(ranks[:, mine] - mean_known(others), dtype=np.float64)
     rivals = len(table.targets) - 1
-    counts = _counted(own, kind, agent, rivals + 1) > 0
+    counts = peers.counted(kind, agent) > 0
     seen = np.where(counts, behind[:, :, agent], np.nan)
     gap = behind[:, mine, agent] - mean_known(seen.transpose(0, 2, 1))
     return mean_known(gap) * (-1.0 if kind == "win" else rivals)
-
-
-# Every author has its own segments: differences of the authors' means
-
-
-def _compared(table: BenchmarkTable) -> Ints:
-    """How often each author's segments compared each two (shape: authors × targets × targets)."""
-    known = ~np.isnan(table.behind)
-    count = np.zeros((len(table.benchmarks), *known.shape[1:]), dtype=np.int64)
-    np.add.at(count, table.benchmark, known.astype(np.int64))
-    return count
-
-
-def _nested(
-    table: BenchmarkTable,
-    compared: Ints,
-    own: list[int],
-    chosen: list[int],
-    rounds: int,
-    rng: np.random.Generator,
-    confidence: float,
-) -> list[Estimate]:
-    columns = [_contributions(table, own, kind, i) for kind in _KINDS for i in chosen]
-    if not columns or not len(table.segment):
-        return [Estimate(None) for _ in columns]
-    values = np.stack(columns, axis=2)
-    total, n = sum_of_means(values, table.benchmark)
-    ends = author_bootstrap(values, table.benchmark, rounds, rng, confidence)
-    p = author_permutation_p(values, table.benchmark, rounds, rng)
-    scale = _scale(table, compared, own, chosen)
-    found = []
-    for column, value in enumerate(total.tolist()):
-        if np.isnan(value):
-            found.append(Estimate(None))
-            continue
-        between, method = ends[column], ""
-        if between is not None:
-            held = [values[table.benchmark == one, one, column] for one in range(len(own))]
-            wider = author_interval(between, value, held, scale, column, confidence)
-            between, method = wider or between, f"; {SOME_ALIKE}" if wider else ""
-        low, high = between or (None, None)
-        test = None if np.isnan(p[column]) else float(p[column])
-        found.append(Estimate(value, low, high, p=test, n=int(n[column]), method=method))
-    return found
-
-
-def _scale(table: BenchmarkTable, compared: Ints, own: list[int], chosen: list[int]) -> Alike:
-    """What a segment could add at least and at most, and on how many an author's mean rests."""
-    targets = len(table.targets)
-    ends, seen = [], []
-    for kind in _KINDS:
-        for agent in chosen:
-            weights = _weights(own, kind, agent, targets)
-            if kind == "rank":
-                ends.append(np.outer(weights, [1.0, targets]))
-            else:
-                unit = -1.0 / (targets - 1) if kind == "win" else 1.0
-                ends.append(np.outer(weights.sum(axis=1) * unit, [0.0, 1.0]))
-            # Where a sort chose the pairs, that which was compared least says least.
-            met = compared[:, agent]
-            seen.append(np.where(met > 0, met, len(table.segment)).min(axis=1))
-    both = np.sort(np.stack(ends, axis=1), axis=2)
-    return Alike(both[:, :, 0], both[:, :, 1], np.stack(seen, axis=1))
-
-
-def _weights(own: list[int], kind: _Kind, agent: int, targets: int) -> Floats:
-    """By how much an author's mean counts: of ranks by author, else by author and rival."""
-    mine = own.index(agent)
-    if kind == "rank":
-        weights = np.full(len(own), -1.0 / max(len(own) - 1, 1))
-        weights[mine] = 1.0
-        return weights
-    peers = _counted(own, kind, agent, targets)
-    weights = -peers / np.maximum(peers.sum(axis=0), 1)
-    weights[mine] = (np.arange(targets) != agent) & (peers.sum(axis=0) > 0)
-    return np.asarray(weights, dtype=np.float64)
-
-
-def _contributions(table: BenchmarkTable, own: list[int], kind: _Kind, agent: int) -> Floats:
-    """What a segment would add to its author's mean, were it by each (shape: rows × authors).
-
-    Own minus peers is the sum over authors of these means; NaN where nothing is known.
-    """
-    targets = len(table.targets)
-    weights = _weights(own, kind, agent, targets)
-    if kind == "rank":
-        return np.asarray(table.ranks()[:, agent, None] * weights, dtype=np.float64)
-    known = ~np.isnan(table.behind[:, agent])
-    total = np.nan_to_num(table.behind[:, agent]) @ weights.T
-    weight = np.abs(weights)
-    share = (known @ weight.T) / np.maximum(weight.sum(axis=1), 1e-300)
-    # Of the rivals of which nothing is known, as much is assumed as of those that were compared.
-    values = np.full(total.shape, np.nan)
-    np.divide(total, share, out=values, where=share > 0)
-    scale = -1.0 / (targets - 1) if kind == "win" else 1.0
-    return np.asarray(values * scale, dtype=np.float64)
