@@ -6,9 +6,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from peerexam.cli import main
+from peerexam.tasks.step_classifier import StepClassifier
+from peerexam.tasks.step_features import VIEWS
 
 
 @pytest.fixture(autouse=True)
@@ -110,3 +113,56 @@ def test_training_refuses_an_unknown_task(data: Path, capsys: pytest.CaptureFixt
     pytest.importorskip("torch")
     assert main(["mistakes", "train", str(data), "--hold-out", "four", "--out", "m"]) == 2
     assert "no task 'four'" in capsys.readouterr().err
+
+
+def refused(capsys: pytest.CaptureFixture[str], data: Path, model: Path, *more: str) -> str:
+    """What is said of a trained model that cannot locate, before anything is asked."""
+    capsys.readouterr()
+    command = ["mistakes", "backtrack", str(data), "--agents", "openai/none", "--tasks", "one"]
+    assert main([*command, "--locations", f"gold,model:{model}", *more]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    return printed.err
+
+
+@pytest.mark.parametrize("more", [("--plan",), ("--plan", "--json"), ()])
+def test_a_trained_model_that_is_not_there_is_refused_in_the_plan_too(
+    data: Path, capsys: pytest.CaptureFixture[str], more: tuple[str, ...]
+) -> None:
+    pytest.importorskip("safetensors")
+    told = refused(capsys, data, Path("/nope"), *more)
+    assert "/nope holds no classifier of steps" in told
+    assert "peerexam mistakes train" in told
+    assert not Path("runs").exists()  # no ledger, and no call
+
+
+def test_weights_that_are_damaged_or_of_another_program_are_refused_in_the_plan(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    numpy_file = pytest.importorskip("safetensors.numpy")
+    folder = tmp_path / "model"
+    columns = [*VIEWS["wording"]]
+    StepClassifier(
+        "wording",
+        0.5,
+        {
+            "mean": np.zeros(len(columns), np.float32),
+            "scale": np.ones(len(columns), np.float32),
+            "hidden": np.zeros((2, len(columns)), np.float32),
+            "hidden_bias": np.zeros(2, np.float32),
+            "out": np.zeros(2, np.float32),
+            "out_bias": np.zeros(1, np.float32),
+        },
+    ).save(folder)
+    command = ["mistakes", "backtrack", str(data), "--agents", "openai/none", "--plan"]
+    assert main([*command, "--locations", f"model:{folder}"]) == 0
+    weights = (folder / "model.safetensors").read_bytes()
+    (folder / "model.safetensors").write_bytes(weights[: len(weights) // 2])
+    told = refused(capsys, data, folder, "--plan")
+    assert str(folder) in told
+    assert "cannot be read" in told
+    assert "peerexam mistakes train" in told
+    numpy_file.save_file({"embed": np.zeros(3, np.float32)}, folder / "model.safetensors")
+    assert "model.safetensors has no 'mean'" in refused(capsys, data, folder, "--plan")
+    (folder / "config.json").write_text('{"model_type": "llama"}', encoding="utf-8")
+    assert "config.json is not that of a classifier" in refused(capsys, data, folder, "--plan")

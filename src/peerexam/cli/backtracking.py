@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 
 from peerexam.cli import COMPLETE
@@ -12,24 +13,27 @@ from peerexam.cli.studying import config_from, folder_of, perform
 from peerexam.protocols.backtracking_measures import backtracking_result
 from peerexam.protocols.backtracking_plan import backtracking_plan
 from peerexam.protocols.backtracking_study import Backtracking, backtrack_all, write_backtracks
-from peerexam.protocols.locators import locators_from
+from peerexam.protocols.locators import Locator, locators_from
 from peerexam.protocols.mistake_finding import drawn
 from peerexam.protocols.progress import Progress
 from peerexam.protocols.reward_training import HeldOut, train_held_out
 from peerexam.protocols.study_result import StudyResult
 from peerexam.report.reward_curve import write_curve
 from peerexam.tasks.mistakes import load_traces
+from peerexam.tasks.step_classifier import check_classifier
 from peerexam.tasks.step_training import EPOCHS, Training
 
 
 def backtrack(arguments: argparse.Namespace) -> int:
     """Perform the action."""
     config = config_from(arguments, "backtracking")
+    locators = locators_from(arguments.locations)
+    _check_classifiers(locators)
     whole = load_traces(Path(arguments.path), tasks_from(arguments.tasks))
     work = Backtracking(
         drawn(whole, arguments.limit, arguments.seed),
         whole,
-        locators_from(arguments.locations),
+        locators,
         arguments.samples,
         arguments.seed,
     )
@@ -44,6 +48,18 @@ def backtrack(arguments: argparse.Namespace) -> int:
         return result
 
     return perform(arguments, out, backtracking_plan(config, work), perform_it)
+
+
+def _check_classifiers(locators: Sequence[Locator]) -> None:
+    """Refuse trained models that cannot locate, before any agent is asked.
+
+    Raises:
+        MissingExtraError: What runs one is not installed.
+        SetupError: A folder holds no classifier of steps, or one that cannot be read.
+    """
+    for locator in locators:
+        if locator.path is not None:
+            check_classifier(locator.path)
 
 
 def train(arguments: argparse.Namespace) -> int:

@@ -18,12 +18,15 @@ from numpy.typing import NDArray
 
 from peerexam.calls import Json
 from peerexam.errors import MissingExtraError, SetupError
-from peerexam.tasks.embeddings import EXTRA_PIP, encoder
+from peerexam.tasks.embeddings import EXTRA_PIP, check_encoder, encoder
 from peerexam.tasks.mistakes import Trace
 from peerexam.tasks.step_features import COLUMNS, VIEWS, Features, step_features
 
 WEIGHTS, CONFIG = "model.safetensors", "config.json"
 FORMAT = 1
+
+_MEND = "name a folder that `peerexam mistakes train` made, or train one"
+_TENSORS = ("mean", "scale", "hidden", "hidden_bias", "out", "out_bias")
 
 Weights = Mapping[str, NDArray[np.float32]]
 """`mean` and `scale` of the columns; `hidden` (hidden × columns), `hidden_bias`, `out` (hidden),
@@ -108,17 +111,18 @@ def load_classifier(folder: Path) -> StepClassifier:
     except ImportError as error:
         raise MissingExtraError(f"weights are read by safetensors: {EXTRA_PIP}") from error
     if not (folder / CONFIG).is_file() or not (folder / WEIGHTS).is_file():
-        raise SetupError(
-            f"{folder} holds no classifier of steps ({WEIGHTS} and {CONFIG}): "
-            "`peerexam mistakes train` makes one"
-        )
+        raise SetupError(f"{folder} holds no classifier of steps ({WEIGHTS} and {CONFIG}): {_MEND}")
     try:
         body = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
+        # Before the weights are read, which may be another program's, and large.
+        _check_config(body)
         weights = load_file(folder / WEIGHTS)
         view, threshold = str(body["view"]), float(body["threshold"])
-        _check(body, view, weights)
+        _check_weights(view, weights)
     except Exception as error:  # safetensors raises errors of its own
-        raise SetupError(f"{folder} holds a classifier that cannot be read: {error}") from error
+        raise SetupError(
+            f"{folder} holds a classifier that cannot be read ({error}): {_MEND}"
+        ) from error
     name = body.get("encoder")
     return StepClassifier(
         view, threshold, weights, None if name is None else str(name), dict(body.get("about", {}))
@@ -138,11 +142,31 @@ def points_of(traces: Sequence[Trace], name: str | None) -> dict[str, Features] 
     return dict(zip(texts, encoder(name).encode(texts), strict=True))
 
 
-def _check(body: Mapping[str, Json], view: str, weights: Weights) -> None:
-    if body.get("format") != FORMAT or view not in VIEWS:
+def check_classifier(folder: Path) -> None:
+    """Refuse what `load_classifier` and its use would refuse, without encoding anything.
+
+    Raises:
+        MissingExtraError: What reads it, or runs its encoder, is not installed.
+        SetupError: The folder holds no classifier, or one that cannot be read or applied.
+    """
+    found = load_classifier(folder)
+    if found.view == "meaning" and found.encoder is not None:
+        check_encoder(found.encoder)
+
+
+def _check_config(body: Json) -> None:
+    if not isinstance(body, dict) or "view" not in body or "threshold" not in body:
+        raise ValueError(f"{CONFIG} is not that of a classifier of steps")
+    if body.get("format") != FORMAT or body["view"] not in VIEWS:
         raise ValueError("another version wrote it")
-    if tuple(body["columns"]) != VIEWS[view]:
+    if tuple(body.get("columns", ())) != VIEWS[body["view"]]:
         raise ValueError("its columns are not those that are computed here")
+
+
+def _check_weights(view: str, weights: Weights) -> None:
+    missing = [name for name in _TENSORS if name not in weights]
+    if missing:
+        raise ValueError(f"{WEIGHTS} has no '{missing[0]}'")
     columns, hidden = len(VIEWS[view]), len(weights["out"])
     shapes = {
         "mean": (columns,),
