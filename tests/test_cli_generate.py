@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -167,3 +170,87 @@ def test_a_set_that_is_not_there_yet_is_told_from_a_file(
     (folder / "mine").mkdir()
     assert main(["run", "EXAM.yaml", "--set", "questions.file=mine"]) == 2
     assert "holds no questions" in capsys.readouterr().err
+
+
+TWO = """\
+name: begun
+agents:
+  - {{name: one, model: "openai/one@{url}"}}
+  - {{name: two, model: "openai/two@{url}"}}
+questions: {{domains: [rivers, bread], per_domain: 1}}
+judging: {{ranking: none}}
+limits: {{concurrency: 1}}
+"""
+
+
+def killed(command: str, url: str, served: list[Any], folder: Path, out: str) -> None:
+    """SIGKILL a command after its first call was answered, and so is on disk."""
+    (folder / "EXAM.yaml").write_text(TWO.format(url=url), encoding="utf-8")
+    line = [sys.executable, "-m", "peerexam", command, "EXAM.yaml", "--out", out, "--quiet"]
+    process = subprocess.Popen(line, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    try:
+        for _ in range(1200):
+            if len(served) >= 2 or process.poll() is not None:
+                break
+            time.sleep(0.05)
+        assert process.poll() is None, process.stdout and process.stdout.read().decode()
+    finally:
+        process.kill()
+        process.communicate()
+    assert len(served) == 2
+
+
+@pytest.mark.parametrize(
+    ("first", "other", "words"),
+    [
+        ("generate", "run", "holds a data set that has not come to its end, not a run"),
+        ("run", "generate", "holds a run that has not come to its end, not a data set"),
+    ],
+)
+def test_what_was_killed_early_is_not_taken_over_by_the_other_command(
+    folder: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    chat_server: Any,
+    first: str,
+    other: str,
+    words: str,
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    asked = 0
+
+    def reply(served: Any) -> Any:
+        nonlocal asked
+        asked += 1
+        return (
+            chat_server.reply(hang=True)
+            if asked == 2
+            else f"1. What is {asked} of the rivers of bread?"
+        )
+
+    server = chat_server(reply)
+    killed(first, server.url, server.requests, folder, "mine")
+    before = {path.name: path.read_bytes() for path in (folder / "mine").glob("[em]*")}
+    assert main([other, "EXAM.yaml", "--out", "mine", "--quiet"]) == 2
+    told = capsys.readouterr().err
+    assert words in told
+    assert f"`peerexam {first}` with the same config and folder goes on with it" in told
+    assert "--out" in told
+    assert len(server.requests) == 2
+    assert {path.name: path.read_bytes() for path in (folder / "mine").glob("[em]*")} == before
+    # Its own command goes on: one call of the four is in the ledger.
+    more = ["--no-parquet"] if first == "generate" else []
+    assert main([first, "EXAM.yaml", "--out", "mine", "--quiet", *more]) == 0
+    assert json.loads((folder / "mine" / "manifest.json").read_text())["status"] == "complete"
+
+
+def test_a_data_set_that_was_only_begun_may_be_another_exams(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "mine").mkdir()
+    (folder / "mine" / "manifest.json").write_text(
+        json.dumps({"schema": 1, "kind": "dataset", "exam": "another", "status": "partial"})
+    )
+    assert main(["generate", "EXAM.yaml", "--no-parquet", "--quiet", "--out", "mine"]) == 0
+    manifest = json.loads((folder / "mine" / "manifest.json").read_text())
+    assert (manifest["exam"], manifest["status"]) == ("three / sets", "complete")

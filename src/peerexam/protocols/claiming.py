@@ -91,16 +91,39 @@ def _alone(path: Path) -> Iterator[None]:
 
 
 def _check_kind(folder: RunFolder, kind: FolderKind) -> None:
-    if not folder.manifest_path.exists():
+    held = _kind_of(folder)
+    if held is None or held == kind:
         return
-    held = "dataset" if folder.read_manifest().get("kind") == "dataset" else "run"
-    if held != kind:
-        words = {"run": "a run", "dataset": "a data set"}
-        raise SetupError(f"{folder.path} holds {words[held]}, not {words[kind]}: {_ELSEWHERE}")
+    words = {"run": "a run", "dataset": "a data set"}
+    what, mend = f"{words[held]}, not {words[kind]}", _ELSEWHERE
+    if _is_begun(folder):
+        command = {"run": "run", "dataset": "generate"}[held]
+        what = f"{words[held]} that has not come to its end, not {words[kind]}"
+        mend = f"`peerexam {command}` with the same config and folder goes on with it, or {mend}"
+    raise SetupError(f"{folder.path} holds {what}: {mend}")
+
+
+def _kind_of(folder: RunFolder) -> FolderKind | None:
+    """What a folder holds, None where it is neither; a data set says so before anything is set."""
+    if folder.manifest_path.exists():
+        return "dataset" if folder.read_manifest().get("kind") == "dataset" else "run"
+    if folder.config_path.exists() and _name_in(folder.config_path) is not None:
+        return "run"
+    return None
+
+
+def _is_begun(folder: RunFolder) -> bool:
+    """Whether what a folder holds was stopped before it had its whole manifest."""
+    if not folder.manifest_path.exists():
+        return True
+    held = folder.read_manifest()
+    return held.get("kind") == "dataset" and "questions_hash" not in held
 
 
 def _check(folder: RunFolder, config: ExamConfig, kind: FolderKind) -> None:
     if folder.manifest_path.exists():
+        if kind == "dataset" and _is_begun(folder):
+            return  # no question was sealed there
         held = folder.read_manifest().get("exam")
     elif folder.config_path.exists():
         held = _name_in(folder.config_path)

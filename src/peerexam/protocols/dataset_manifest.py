@@ -12,7 +12,7 @@ from peerexam.protocols.config import ExamConfig
 from peerexam.protocols.outcome import Status, manifest
 from peerexam.protocols.question_notes import Annotated
 from peerexam.protocols.setting import Shortfall
-from peerexam.records import LevelVote, Question, Reference
+from peerexam.records import SCHEMA_VERSION, LevelVote, Question, Reference
 from peerexam.runfolder import RunFolder
 from peerexam.runfolder.sealing import canary_of
 
@@ -47,6 +47,17 @@ def replaced_seal(folder: RunFolder, seal: str) -> str | None:
     other = held.get("questions_hash")
     whole = held.get("status") == "complete"
     return other if whole and other != seal and isinstance(other, str) else None
+
+
+def begun_manifest(config: ExamConfig) -> dict[str, Json]:
+    """What stands in a data set's `manifest.json` until its questions are set: whose it is."""
+    return {
+        "schema": SCHEMA_VERSION,
+        "kind": "dataset",
+        "exam": config.name,
+        "status": "partial",
+        "status_reason": "the questions are not set yet: the same command goes on with it",
+    }
 
 
 def dataset_manifest(

@@ -18,6 +18,7 @@ from peerexam.protocols.claiming import claimed
 from peerexam.protocols.config import ExamConfig
 from peerexam.protocols.counting import Task
 from peerexam.protocols.dataset_manifest import (
+    begun_manifest,
     dataset_manifest,
     first_date,
     parts_of,
@@ -105,7 +106,8 @@ async def generate(
     """Set the questions of an exam, or go on with that: what the ledger holds is not asked again.
 
     It leaves `data/questions.jsonl` (with `levels` and `references` where they were asked for),
-    `manifest.json` and `exam.yaml`. Where a budget ends it, what is whole is left.
+    `manifest.json` and `exam.yaml`. Where a budget ends it, what is whole is left. The manifest
+    says from the beginning that the folder is a data set's, so that no run takes it for its own.
 
     Args:
         config: The exam; only its examiners, classifiers and checkers are built.
@@ -126,6 +128,8 @@ async def generate(
             config, folder, db=db, agents=agents, progress=progress, playing=parts
         ) as scene:
             # Only now: building the agents refuses a config that holds a key.
+            if not folder.manifest_path.exists():
+                folder.write_manifest(begun_manifest(config))
             folder.write_config(dump_config(config))
             found, tally = await _set(config, scene, progress)
             tally.lost = scene.lost()
