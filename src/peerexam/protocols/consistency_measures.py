@@ -11,10 +11,12 @@ Intervals go by graph: the prompts of one graph hang together.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 
 from peerexam.calls import Json
 from peerexam.protocols.consistency import NOT_ASKED, Kind, Prompt
-from peerexam.protocols.study import Collected, given_up
+from peerexam.protocols.consistency_result import consistency_result
+from peerexam.protocols.study import Collected
 from peerexam.protocols.study_result import Measure, StudyResult
 from peerexam.stats.clustered_share import (
     chance_share,
@@ -40,38 +42,11 @@ Trial = Callable[[Prompt], bool | None]
 
 def sums_result(asked: Collected[Prompt], about: Mapping[str, Json], seed: int) -> StudyResult:
     """The result of a study of nested sums."""
-    reasons = partial_reasons(
-        asked.stopped, asked.lost, [row.reason for row in asked.rows if row.state == "error"]
-    )
-    agents = list(dict.fromkeys(row.agent for row in asked.rows))
-    measures = [
-        measure
-        for agent in agents
-        for measure in of_agent(agent, [row for row in asked.rows if row.agent == agent], seed)
-    ]
-    return StudyResult(
-        study="consistency",
-        about=about,
-        agents=asked.fingerprints,
-        measures=measures,
-        tables={"states": _states(asked.rows)},
-        notes=NOTES,
-        status="partial" if reasons else "complete",
-        status_reason="; ".join(reasons) or None,
-    )
+    tables: dict[str, Json] = {"states": _states(asked.rows)}
+    return consistency_result(asked, about, partial(of_agent, seed=seed), NOTES, tables)
 
 
-def partial_reasons(
-    stopped: str | None, lost: Mapping[str, str], failed: Sequence[str | None]
-) -> list[str]:
-    """Why a study is not whole: its budget, agents that were given up, calls that failed."""
-    reasons = [*([stopped] if stopped else []), *given_up(lost)]
-    if failed:
-        reasons.append(f"{len(failed)} calls failed, the first with {failed[0]}")
-    return reasons
-
-
-def of_agent(agent: str, rows: Sequence[Prompt], seed: int) -> Iterator[Measure]:
+def of_agent(agent: str, rows: Sequence[Prompt], *, seed: int) -> Iterator[Measure]:
     """All measures of one agent, the one that stands for it first."""
 
     def measure(

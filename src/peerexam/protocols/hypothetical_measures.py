@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from peerexam.calls import Json
-from peerexam.protocols.consistency_measures import partial_reasons
+from peerexam.protocols.consistency_result import consistency_result
 from peerexam.protocols.hypothetical import DIRECT, TEMPLATES, Hypothetical, Said, plain
 from peerexam.protocols.own_choice import CHOICE
 from peerexam.protocols.study import Collected
@@ -38,22 +38,8 @@ def hypothetical_result(
     found: Collected[Hypothetical], about: Mapping[str, Json], *, sums: bool
 ) -> StudyResult:
     """The result of a study of hypothetical prompts."""
-    failed = [row.reason for row in found.rows if row.state == "error"]
-    reasons = partial_reasons(found.stopped, found.lost, failed)
-    agents = list(dict.fromkeys(row.agent for row in found.rows))
-    return StudyResult(
-        study="consistency",
-        about=about,
-        agents=found.fingerprints,
-        measures=[
-            measure
-            for agent in agents
-            for measure in of_agent(agent, [row for row in found.rows if row.agent == agent])
-        ],
-        notes=(*NOTES, SAME_NUMBER if sums else SAME_TEXT),
-        status="partial" if reasons else "complete",
-        status_reason="; ".join(reasons) or None,
-    )
+    notes = (*NOTES, SAME_NUMBER if sums else SAME_TEXT)
+    return consistency_result(found, about, of_agent, notes)
 
 
 def of_agent(agent: str, rows: Sequence[Hypothetical]) -> Iterator[Measure]:

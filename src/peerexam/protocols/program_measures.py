@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from peerexam.calls import Json
-from peerexam.protocols.consistency_measures import partial_reasons
+from peerexam.protocols.consistency_result import consistency_result
 from peerexam.protocols.program_parts import Parse
 from peerexam.protocols.study import Collected
 from peerexam.protocols.study_result import Measure, StudyResult
@@ -30,22 +30,7 @@ Trial = Callable[[Parse], bool | None]
 
 def programs_result(parses: Collected[Parse], about: Mapping[str, Json]) -> StudyResult:
     """The result of a study of programs."""
-    failed = [row.reason for row in parses.rows if row.state == "error"]
-    reasons = partial_reasons(parses.stopped, parses.lost, failed)
-    agents = list(dict.fromkeys(row.agent for row in parses.rows))
-    return StudyResult(
-        study="consistency",
-        about=about,
-        agents=parses.fingerprints,
-        measures=[
-            measure
-            for agent in agents
-            for measure in of_agent(agent, [row for row in parses.rows if row.agent == agent])
-        ],
-        notes=NOTES,
-        status="partial" if reasons else "complete",
-        status_reason="; ".join(reasons) or None,
-    )
+    return consistency_result(parses, about, of_agent, NOTES)
 
 
 def of_agent(agent: str, rows: Sequence[Parse]) -> Iterator[Measure]:
