@@ -121,6 +121,26 @@ async def test_a_failed_call_is_an_error_and_no_answer() -> None:
 # An oracle that mends the step of a trace with a planted probability, decided by the trace.
 
 
+async def test_samples_that_failed_are_counted_and_make_the_result_partial(tmp_path: Path) -> None:
+    def reply(request: Request) -> Reply:
+        if request.sampling.temperature == 1.0 and request.draw > 1:
+            raise PermanentError("no more")
+        return scripted("one", "", "")(request)
+
+    found = await mended(reply)
+    assert (found.outcome, found.answer, found.samples, found.lost) == ("mended", "one", 1, 2)
+    agent = ScriptedAgent(reply, "oracle", features=())
+    work = Backtracking([TRACE], [TRACE], locators_from("gold,simulated:1"), samples=3)
+    config = study_config((AgentConfig(name="oracle", model="openai/o"),), "b")
+    asked = await backtrack_all(config, work, tmp_path, agents={"oracle": agent})
+    result = backtracking_result(work, asked)
+    assert result.status == "partial"
+    # Both locators see the mistake at one place, and share the calls.
+    assert "of 1 traces 2 samples failed" in (result.status_reason or "")
+    assert "one of fewer than 3" in (result.status_reason or "")
+    assert [row.to_json()["lost"] for row in asked.rows] == [2, 2]
+
+
 def planted_traces(count: int) -> list[Trace]:
     found = []
     for number in range(count):

@@ -44,6 +44,7 @@ class Mended:
         chosen_by: What told which of them is the most likely.
         reason: Why it failed.
         calls: Ledger keys of the chosen sample and of all steps after it.
+        lost: Samples whose call failed, so that it was chosen among fewer.
     """
 
     outcome: Outcome
@@ -54,6 +55,7 @@ class Mended:
     chosen_by: Literal["logprob", "count"] | None = None
     reason: str | None = None
     calls: tuple[str, ...] = ()
+    lost: int = 0
 
     def correct(self, target: str) -> bool:
         """Whether its answer is right, by the rule of the data (space around it is forgiven)."""
@@ -70,6 +72,7 @@ class Mended:
             "chosen_by": self.chosen_by,
             "reason": self.reason,
             "calls": list(self.calls),
+            "lost": self.lost,
         }
 
 
@@ -109,12 +112,13 @@ async def backtrack(
         for draw in range(1, samples + 1)
     )
     drawn = [one for one in map(_sample, replies) if one is not None]
-    if not drawn and any(reply.error for reply in replies):
-        reason = next(reply.error for reply in replies if reply.error)
-        return Mended("error", trace.steps, trace.answer, reason=reason)
+    errors = [reply.error for reply in replies if reply.error]
+    lost = len(errors)
+    if not drawn and errors:
+        return Mended("error", trace.steps, trace.answer, reason=errors[0], lost=lost)
     differing = [one for one in drawn if not same_step(one.text, old)]
     if not differing:
-        return Mended("kept", trace.steps, trace.answer, len(drawn))
+        return Mended("kept", trace.steps, trace.answer, len(drawn), lost=lost)
     chosen, how = await _most_likely(writer, trace, prefix, differing)
     found = await _continued(writer, trace, (*prefix, chosen.text))
     return Mended(
@@ -126,6 +130,7 @@ async def backtrack(
         how,
         found.reason,
         (chosen.completion.call, *found.calls),
+        lost,
     )
 
 

@@ -161,6 +161,7 @@ def backtracking_result(work: Backtracking, done: Backtracks) -> StudyResult:
             f"of {len(failed)} traces calls failed, the first with {said}; without them Δaccuracy "
             "is nearer to 0, since a trace that is left alone has no call to fail"
         )
+    reasons += _short_of_samples(done.rows, work.samples)
     tables: dict[str, Json] = {"backtracking": [row.to_json() for row in rows]}
     if points := curve(rows):
         tables["curve"] = points
@@ -180,3 +181,18 @@ def backtracking_result(work: Backtracking, done: Backtracks) -> StudyResult:
         status="partial" if reasons else "complete",
         status_reason="; ".join(reasons) or None,
     )
+
+
+def _short_of_samples(rows: Sequence[Backtrack], samples: int) -> Iterator[str]:
+    """That some traces were taken up from fewer samples, since calls failed."""
+    # Locators that see a mistake at the same place share their calls.
+    short = {
+        (row.agent, row.trace.id, row.location): row.mended.lost
+        for row in rows
+        if row.mended is not None and row.mended.lost and not row.failed
+    }
+    if short:
+        yield (
+            f"of {len(short)} traces {sum(short.values())} samples failed, so that the new step is "
+            f"one of fewer than {samples}: the same command asks them again"
+        )
