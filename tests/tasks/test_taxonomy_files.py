@@ -217,3 +217,52 @@ def test_any_bytes_are_read_or_refused(
     except SetupError:
         return
     assert len(taxonomy) == len({same_name(one.name) for one in taxonomy.categories})
+
+
+ONE_LINE = json.dumps(
+    {
+        "name": "All",
+        "children": [
+            {"name": "Science", "children": [{"name": "Physics"}, {"name": ".."}]},
+            {"name": "Arts", "children": ["physics", {"Odd key": ["--"]}]},
+        ],
+    }
+)
+
+
+def test_what_is_noted_of_json_in_one_line_has_its_path(tmp_path: Path) -> None:
+    taxonomy = _load(tmp_path, "t.json", ONE_LINE)
+    dropped, twice, below = taxonomy.notes
+    assert dropped.startswith("t.json:1, children[0].children[1].name: '..' ")
+    assert twice.startswith("t.json:1, children[1].children[0]: ")
+    assert "stands in line 1, children[0].children[0].name already" in twice
+    assert below.startswith("t.json:1, children[1].children[1]['Odd key'][0]: '--' ")
+    # The paths lead to the values: followed through the file as Python reads it.
+    body = json.loads(ONE_LINE)
+    assert body["children"][0]["children"][1]["name"] == ".."
+    assert body["children"][1]["children"][1]["Odd key"][0] == "--"
+
+
+def test_paths_through_lists_and_mappings_lead_to_the_name(tmp_path: Path) -> None:
+    taxonomy = _load(tmp_path, "t.json", '["Arts",\n "--"]')
+    assert taxonomy.notes[0].startswith("t.json:2, [1]: '--' ")
+    nested = _load(tmp_path, "t.json", '{"Arts": {"\\n": "Dance",\n "--": null}}')
+    assert nested.notes[0].startswith("t.json:1, Arts['\\n']: ")
+    assert nested.notes[1].startswith("t.json:2, Arts['--']: ")
+    with pytest.raises(RecordFileError, match=r"t\.json:1: a list within a list .*\(\[0\]\)"):
+        _load(tmp_path, "t.json", '[["x"]]')
+    ids = '[{"name": "A", "id": 1}, {"name": "B", "id": 1}]'
+    with pytest.raises(RecordFileError, match=r"in line 1, \[0\]\.name; give 'B' \(\[1\]\.name\)"):
+        _load(tmp_path, "t.json", ids)
+    # A table and YAML have lines, and need no path.
+    assert _load(tmp_path, "t.yaml", "- Arts\n- '--'\n").notes[0].startswith("t.yaml:2: ")
+
+
+def test_a_long_path_is_cut_and_a_hostile_key_is_shown_printably(tmp_path: Path) -> None:
+    inner: object = ["--"]
+    for at in range(30):
+        inner = {f"level number {at}\u202e\n{'x' * 100}": inner}
+    (note, *_) = _load(tmp_path, "t.json", json.dumps(inner)).notes[-1:]
+    assert note.startswith("t.json:1, …")
+    assert note.isprintable()
+    assert len(note) < 200

@@ -175,13 +175,13 @@ class _Gathering:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._clean: dict[str, str | None] = {}
-        self._first: dict[str, tuple[int, str, str | None]] = {}
+        self._first: dict[str, tuple[Place, str]] = {}
         self._paths: dict[str, dict[tuple[str, ...], None]] = {}
         self._key_of_id: dict[str, str] = {}
         self.notes: list[str] = []
 
     def add(self, place: Place) -> None:
-        names = [self._cleaned(raw, place.line) for raw in place.path]
+        names = [self._cleaned(raw, place) for raw in place.path]
         name = names[-1]
         if name is None:
             return
@@ -189,26 +189,24 @@ class _Gathering:
         self._check_id(place, key)
         where = tuple(one for one in names if one is not None)
         if key not in self._first:
-            self._first[key] = (place.line, name, place.id)
-        elif place.id is None or place.id != self._first[key][2]:
-            self._note(
-                place.line,
-                f"{quoted(name)} stands in line {self._first[key][0]} already: one domain",
-            )
+            self._first[key] = (place, name)
+        elif place.id is None or place.id != self._first[key][0].id:
+            first = self._first[key][0]
+            self._note(place, f"{quoted(name)} stands in line {first.where} already: one domain")
         self._paths.setdefault(key, {})[where] = None
 
     def categories(self) -> Iterator[Category]:
-        for key, (_, name, id_) in self._first.items():
-            yield Category(name, tuple(self._paths[key]), id_)
+        for key, (place, name) in self._first.items():
+            yield Category(name, tuple(self._paths[key]), place.id)
 
-    def _cleaned(self, raw: str, line: int) -> str | None:
+    def _cleaned(self, raw: str, place: Place) -> str | None:
         if raw not in self._clean:
             name = clean_name(raw)
             problem = problem_of(name)
             if problem:
-                self._note(line, f"{quoted(raw)} {problem}: dropped")
+                self._note(place, f"{quoted(raw)} {problem}: dropped")
             elif name != raw.strip(" "):
-                self._note(line, f"{quoted(raw)} is taken as {quoted(name)}")
+                self._note(place, f"{quoted(raw)} is taken as {quoted(name)}")
             self._clean[raw] = None if problem else name
         return self._clean[raw]
 
@@ -217,16 +215,17 @@ class _Gathering:
             return
         other = self._key_of_id.setdefault(place.id, key)
         if other != key:
-            line, name, _ = self._first[other]
+            first, name = self._first[other]
+            here = "" if place.at is None else f" ({place.at})"
             raise RecordFileError(
-                f"the id {quoted(place.id)} is {quoted(name)}'s in line {line}; give "
-                f"{quoted(place.path[-1])} another",
+                f"the id {quoted(place.id)} is {quoted(name)}'s in line {first.where}; give "
+                f"{quoted(place.path[-1])}{here} another",
                 self._path,
                 place.line,
             )
 
-    def _note(self, line: int, text: str) -> None:
-        self.notes.append(f"{self._path.name}:{line}: {text}")
+    def _note(self, place: Place, text: str) -> None:
+        self.notes.append(f"{self._path.name}:{place.where}: {text}")
 
 
 def _gathered(name: str, places: Iterable[Place], path: Path) -> Taxonomy:

@@ -1,6 +1,7 @@
 """Taxonomies in YAML and JSON: nested mappings and lists, or objects with `name` and `children`.
 
-Both are read into the same small tree whose parts know their lines. A scalar is taken as it is
+Both are read into the same small tree whose parts know their lines, and of JSON, which may be one
+line, their paths. A scalar is taken as it is
 written, so that the domain `No` stays a name and does not become false.
 """
 
@@ -16,7 +17,7 @@ from typing import TypeAlias
 import yaml
 
 from peerexam.errors import RecordFileError
-from peerexam.tasks.taxonomy_places import Place, bounded, check_depth, check_number
+from peerexam.tasks.taxonomy_places import Place, Step, bounded, check_depth, check_number
 
 
 @dataclass(slots=True)
@@ -25,6 +26,7 @@ class Scalar:
 
     line: int
     text: str
+    at: Step | None = None
 
 
 @dataclass(slots=True)
@@ -33,6 +35,7 @@ class Listing:
 
     line: int
     items: list[Tree] = field(default_factory=list)
+    at: Step | None = None
 
 
 @dataclass(slots=True)
@@ -41,6 +44,7 @@ class Mapping:
 
     line: int
     pairs: list[tuple[Scalar, Tree]] = field(default_factory=list)
+    at: Step | None = None
 
 
 Tree: TypeAlias = Scalar | Listing | Mapping
@@ -78,7 +82,7 @@ def _places(root: Tree, path: Path) -> Iterator[Place]:
             continue
         name, id_, below = child
         here = (*above, name.text)
-        yield Place(name.line, here, id_)
+        yield Place(name.line, here, id_, name.at)
         if below is not None:
             check_depth(len(here), path, name.line)
             stack.append((here, _children(below, path)))
@@ -93,8 +97,9 @@ def _children(tree: Tree, path: Path) -> Iterator[tuple[Scalar, str | None, Tree
     items = tree.items if isinstance(tree, Listing) else [tree] if tree.text else []
     for item in items:
         if isinstance(item, Listing):
+            where = "" if item.at is None else f" ({item.at})"
             raise RecordFileError(
-                "a list within a list has no name; put it below one", path, item.line
+                f"a list within a list has no name{where}; put it below one", path, item.line
             )
         named = (item, None, None) if isinstance(item, Scalar) else _object_of(item)
         if named is not None:
@@ -207,15 +212,18 @@ def _json_tree(text: str, path: Path) -> Tree:
             open_parts.pop()
             keys.pop()
             continue
-        part = _json_part(word, line)
-        around = open_parts[-1]
+        around, key = open_parts[-1], keys[-1]
         if isinstance(around, Listing):
+            inner = around is not result  # what is read has no step of its own
+            part = _json_part(word, line, Step(around.at, len(around.items)) if inner else None)
             around.items.append(part)
-        elif keys[-1] is None and isinstance(part, Scalar):
-            keys[-1] = part
+        elif key is None:
+            name = json.loads(word)
+            keys[-1] = Scalar(line, name, Step(around.at, name))
             continue
         else:
-            around.pairs.append((keys[-1] or Scalar(line, ""), part))
+            part = _json_part(word, line, key.at)
+            around.pairs.append((key, part))
             keys[-1] = None
         if not isinstance(part, Scalar):
             open_parts.append(part)
@@ -223,11 +231,11 @@ def _json_tree(text: str, path: Path) -> Tree:
     return result.items[0]
 
 
-def _json_part(word: str, line: int) -> Tree:
+def _json_part(word: str, line: int, at: Step | None) -> Tree:
     if word == "[":
-        return Listing(line)
+        return Listing(line, at=at)
     if word == "{":
-        return Mapping(line)
+        return Mapping(line, at=at)
     if word.startswith('"'):
-        return Scalar(line, json.loads(word))
-    return Scalar(line, "" if word == "null" else word)
+        return Scalar(line, json.loads(word), at)
+    return Scalar(line, "" if word == "null" else word, at)
