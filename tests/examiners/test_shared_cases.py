@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from peerexam.agents.function import ScriptedAgent
+from peerexam.calls import Request
 from peerexam.examiners.judging import PromptJudge
 from peerexam.examiners.parsing import Unreadable
 from peerexam.examiners.prompts import PromptLibrary
+from peerexam.examiners.reading_locations import read_location
 from peerexam.examiners.reading_marks import read_scores
 from peerexam.examiners.reading_questions import read_questions
 from peerexam.examiners.reading_verdicts import read_verdict
+from peerexam.protocols.mistake_finding import find_mistake
 from peerexam.records import Answer, Question
+from peerexam.tasks.mistakes import Trace
 
 CASES = Path(__file__).resolve().parents[2] / ".." / "shared" / "cases.jsonl"
 
@@ -114,3 +119,27 @@ async def test_pub_26_an_answer_cannot_forge_the_prompts_sections(cases: dict[st
         assert prompt.count(mark) == 1
     assert verdict.winner == "second"
     assert first.text == forged
+
+
+async def test_pub_11_no_label_slips_to_another_step(cases: dict[str, Any]) -> None:
+    # A critic that labels steps one after another is no method here: one number is asked for, or
+    # one step a call. What the case warns of can then not happen, and this is what happens instead.
+    case = cases["pub-11"]["input"]
+    count = case["trace_steps"]
+    assert isinstance(read_location(case["critic_reply"], count), Unreadable)
+    assert isinstance(read_location("Mistake: Step 7", count), Unreadable)
+    labels = {1: "Verdict: Yes", 3: "Verdict: No"}  # the reply's, each by the step that it names
+
+    def critic(request: Request) -> str:
+        asked = re.findall(r"Is Thought ([0-9]+) right\?", request.messages[-1].content)[-1]
+        return labels.get(int(asked), "12 x 4 is 48")
+
+    trace = Trace("sums", "sums:1", "12 x 4", ("one", "two", "three"), "48", "49", 2)
+    agent = ScriptedAgent(critic, features={"chat"})
+    found = await find_mistake(agent, PromptLibrary(), trace, "step")
+    assert (found.location, found.asked) == (None, 2)
+    assert found.state == "unparsed"
+    assert (found.reason or "").startswith("thought 2: ")
+    labels[2] = "Verdict: Yes"
+    whole = await find_mistake(agent, PromptLibrary(), trace, "step")
+    assert (whole.location, whole.state) == (2, "ok")
