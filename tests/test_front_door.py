@@ -10,7 +10,16 @@ import peerexam
 
 HEAVY = (
     *("numpy", "pydantic", "yaml", "jinja2", "networkx", "rich", "pyarrow", "scipy", "psycopg"),
-    *("aiohttp", "openai", "anthropic", "langchain_core", "torch", "transformers", "genai_prices"),
+    *(
+        "pyreqwest",
+        "uvloop",
+        "openai",
+        "anthropic",
+        "langchain_core",
+        "torch",
+        "transformers",
+        "genai_prices",
+    ),
 )
 
 

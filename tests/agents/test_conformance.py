@@ -82,7 +82,7 @@ class HostedConformance(AgentConformance):
 
 
 class TestOpenAI(HostedConformance):
-    needs: ClassVar[tuple[str, ...]] = ("aiohttp",)
+    needs: ClassVar[tuple[str, ...]] = ("pyreqwest",)
 
 
 class TestOpenAIBySDK(HostedConformance):
@@ -92,7 +92,7 @@ class TestOpenAIBySDK(HostedConformance):
 
 class TestAnthropic(HostedConformance):
     provider = "anthropic"
-    needs: ClassVar[tuple[str, ...]] = ("aiohttp",)
+    needs: ClassVar[tuple[str, ...]] = ("pyreqwest",)
 
     def url_of(self, server: WeatherServer) -> str:
         return server.anthropic_url

@@ -2,7 +2,7 @@
 
 Options (after `?`, or `options` in EXAM.yaml):
 
-- `client` (`lean`): `sdk` calls through the official SDK instead of aiohttp.
+- `client` (`lean`): `sdk` calls through the official SDK instead of pyreqwest.
 - `thinking`: a budget in tokens (1024 or more), `adaptive`, false, or the API's own mapping. A
   budget comes on top of the answer's limit. Thinking models draw at temperature 1, so another
   temperature is left out and told as dropped.
@@ -177,12 +177,12 @@ def create(spec: AgentSpec) -> Agent:
 
 
 def _lean(spec: AgentSpec, key: str, base_url: str, blot: Any) -> Wire:
-    from peerexam.agents.wire_aiohttp import AiohttpWire
+    from peerexam.agents.wire_reqwest import ReqwestWire
 
     url, login = without_login(base_url)
     headers = {**_headers(spec), **login, **({"x-api-key": key} if key else {})}
     timeout = spec.options.get("timeout")
-    return AiohttpWire(
+    return ReqwestWire(
         address(url, "/v1/messages"), headers, who=spec.model, timeout=timeout, blot=blot
     )
 

@@ -2,7 +2,7 @@
 
 Options (after `?`, or `options` in EXAM.yaml):
 
-- `client` (`lean`): `sdk` calls through the official SDK instead of aiohttp.
+- `client` (`lean`): `sdk` calls through the official SDK instead of pyreqwest.
 - `chat` (true): false for a base model; its text goes to the completions endpoint.
 - `logprobs`, `json_schema`, `grammar` (false): what the server can do. `grammar` is llama.cpp's
   GBNF in an extra body field.
@@ -151,7 +151,7 @@ def create(spec: AgentSpec) -> Agent:
 
 
 def _lean(spec: AgentSpec, key: str, base_url: str, chat: bool, blot: Any) -> Wire:
-    from peerexam.agents.wire_aiohttp import AiohttpWire
+    from peerexam.agents.wire_reqwest import ReqwestWire
 
     url, login = without_login(base_url)
     headers = {**_headers(spec), **login, **({"Authorization": f"Bearer {key}"} if key else {})}
@@ -159,7 +159,7 @@ def _lean(spec: AgentSpec, key: str, base_url: str, chat: bool, blot: Any) -> Wi
         headers["OpenAI-Organization"] = str(spec.options["organization"])
     path = "/chat/completions" if chat else "/completions"
     timeout = spec.options.get("timeout")
-    return AiohttpWire(address(url, path), headers, who=spec.model, timeout=timeout, blot=blot)
+    return ReqwestWire(address(url, path), headers, who=spec.model, timeout=timeout, blot=blot)
 
 
 def _sdk(spec: AgentSpec, key: str, base_url: str, chat: bool, blot: Any) -> Wire:

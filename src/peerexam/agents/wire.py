@@ -1,7 +1,7 @@
 """One HTTP call to a provider's API, whichever client makes it.
 
 A provider module says what is sent and reads what comes back. Between the two stands a `Wire`: the
-lean one over aiohttp (`wire_aiohttp`), or a provider's own SDK (`wire_openai`, `wire_anthropic`),
+lean one over pyreqwest (`wire_reqwest`), or a provider's own SDK (`wire_openai`, `wire_anthropic`),
 which is slower by an order of magnitude and is the reference that the lean one is tested against.
 """
 

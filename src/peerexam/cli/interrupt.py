@@ -8,6 +8,7 @@ import signal
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
+from peerexam import event_loop
 from peerexam.agents.landing import WindingUp, wind_up_by
 from peerexam.cli.output import note
 
@@ -24,7 +25,7 @@ def run_interruptibly(work: Coroutine[Any, Any, T]) -> T:
         KeyboardInterrupt: Ctrl-C (or SIGTERM) was pressed, and the work has been wound up.
     """
     try:
-        return asyncio.run(_supervised(work))
+        return event_loop.run(_supervised(work))
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
 

@@ -16,6 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+from peerexam import event_loop
 from peerexam.agents.base import Agent
 from peerexam.agents.garbage import rare_collections
 from peerexam.errors import BudgetReachedError, PeerexamError
@@ -173,13 +174,13 @@ def in_own_loop(work: Coroutine[Any, Any, T]) -> T:
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return asyncio.run(work)
+        return event_loop.run(work)
     result: list[T] = []
     failure: list[BaseException] = []
 
     def target() -> None:
         try:
-            result.append(asyncio.run(work))
+            result.append(event_loop.run(work))
         except BaseException as error:
             failure.append(error)
 

@@ -14,6 +14,7 @@ from math import comb
 
 import numpy as np
 
+from peerexam import event_loop
 from peerexam.calls import Json
 from peerexam.examiners.simulated_spec import SimSpec
 from peerexam.protocols.selftest_exam import hold_exam
@@ -88,7 +89,7 @@ def selftest(seed: int = 0) -> SelftestReport:
     Args:
         seed: Every random number comes from it.
     """
-    return asyncio.run(run_selftest(seed))
+    return event_loop.run(run_selftest(seed))
 
 
 async def run_selftest(seed: int = 0) -> SelftestReport:

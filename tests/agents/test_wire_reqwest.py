@@ -1,11 +1,20 @@
-"""The lean wire against servers that send it elsewhere, never stop, or are behind a proxy."""
+"""The lean wire against servers that send it elsewhere or never stop, and behind TLS or a proxy."""
 
 from __future__ import annotations
 
 import asyncio
+import json
+import os
+import ssl
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
+import trustme
 
 from peerexam.agents.base import Agent
 from peerexam.agents.registry import create_agent
@@ -15,7 +24,7 @@ from peerexam.errors import ConnectionFailedError, PermanentError, SetupError
 from peerexam.testing.weather import Asked, Reply, Scripted, WeatherServer
 from peerexam.testing.weather_words import answer
 
-pytest.importorskip("aiohttp")
+pytest.importorskip("pyreqwest")
 
 KEY = "sk-planted-0123456789"
 REQUEST = Request((Message("user", "Which river runs through Paris?"),), Sampling(max_tokens=9))
@@ -34,6 +43,42 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> None:
 def agent_at(server: WeatherServer, provider: str = "openai", **options: Any) -> Agent:
     url = server.openai_url if provider == "openai" else server.anthropic_url
     return create_agent(AgentSpec("pupil", provider, "m-1", base_url=url, options=options))
+
+
+@asynccontextmanager
+async def bare_server(reply: bytes, context: ssl.SSLContext | None = None) -> AsyncIterator[Agent]:
+    """An agent at a server that sends the same bytes whatever it is asked."""
+
+    async def answer_all(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(reply)
+        await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(answer_all, "127.0.0.1", 0, ssl=context)
+    async with server:
+        place = f"127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
+        url = f"{'https' if context else 'http'}://{place}"
+        yield create_agent(AgentSpec("pupil", "openai", "m-1", base_url=url))
+
+
+def http(*headers: bytes) -> bytes:
+    """A reply of the API, as it goes over the line."""
+    body = json.dumps(answer("openai", "The Seine.")).encode()
+    head = [b"HTTP/1.1 200 OK", b"Content-Length: %d" % len(body), *headers]
+    return b"\r\n".join(head) + b"\r\n\r\n" + body
+
+
+@pytest.fixture
+def authority() -> trustme.CA:
+    return trustme.CA()
+
+
+@pytest.fixture
+def identity(authority: trustme.CA) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("127.0.0.1").configure_cert(context)
+    return context
 
 
 async def text_of(agent: Agent) -> str:
@@ -116,6 +161,83 @@ async def test_a_long_header_is_no_fault() -> None:
     long = {"Content-Security-Policy": "x" * 20_000}
     with WeatherServer([Reply(answer("openai", "The Seine."), headers=long)]) as server:
         assert await text_of(agent_at(server)) == "The Seine."
+
+
+@pytest.mark.parametrize("name", [b"Retry-After", b"Content-Type", b"X-Server", b"Location"])
+async def test_a_header_that_is_no_ascii_is_no_fault(name: bytes) -> None:
+    reply = http(name + b": caf\xe9")
+    async with bare_server(reply) as agent:
+        assert await text_of(agent) == "The Seine."
+
+
+async def test_an_authority_of_ones_own_is_trusted_where_the_environment_names_it(
+    identity: ssl.SSLContext,
+    authority: trustme.CA,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    file = tmp_path / "authority.pem"
+    authority.cert_pem.write_to_path(file)
+    monkeypatch.setenv("SSL_CERT_FILE", str(file))
+    async with bare_server(http(), identity) as agent:
+        assert await text_of(agent) == "The Seine."
+
+
+async def test_a_certificate_of_nobody_known_is_refused_with_the_mend(
+    identity: ssl.SSLContext,
+) -> None:
+    async with bare_server(http(), identity) as agent:
+        with pytest.raises(ConnectionFailedError, match=r"UnknownIssuer; .* with SSL_CERT_FILE"):
+            await text_of(agent)
+
+
+@pytest.fixture
+def no_root_certificates(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", os.devnull)
+    monkeypatch.setenv("SSL_CERT_DIR", os.path.join(os.devnull, "none"))
+
+
+@pytest.mark.usefixtures("no_root_certificates")
+async def test_a_system_without_root_certificates_reaches_servers_that_have_none() -> None:
+    with WeatherServer(["The Seine."]) as server:
+        assert await text_of(agent_at(server)) == "The Seine."
+
+
+@pytest.mark.usefixtures("no_root_certificates")
+async def test_a_system_without_root_certificates_is_told_so(identity: ssl.SSLContext) -> None:
+    async with bare_server(http(), identity) as agent:
+        with pytest.raises(PermanentError, match="install this system's root certificates"):
+            await text_of(agent)
+
+
+ASK_AND_END = """
+import asyncio, os, sys
+from peerexam.agents.wire_reqwest import ReqwestWire
+
+if hasattr(os, "sched_setaffinity"):
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+
+async def ask() -> None:
+    wire = ReqwestWire(sys.argv[1], {}, who="m-1")
+    async with asyncio.TaskGroup() as group:
+        for _ in range(200):
+            group.create_task(wire.post({}))
+    await wire.close()
+
+asyncio.run(ask())
+"""
+
+
+def test_a_program_that_ends_with_its_last_call_ends_well() -> None:
+    # Without the wait at the end, one process in about seven aborts (SIGABRT) here.
+    with WeatherServer(["The Seine."]) as server:
+        for _ in range(12):
+            done = subprocess.run(
+                [sys.executable, "-c", ASK_AND_END, f"{server.openai_url}/chat/completions"],
+                capture_output=True,
+                text=True,
+            )
+            assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("client", ["lean", "sdk"])

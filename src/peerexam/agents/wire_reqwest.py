@@ -1,0 +1,236 @@
+"""The lean wire: pyreqwest, one kept connection a call in flight, nothing done twice.
+
+An SDK walks its type annotations for every call and looks at every pooled connection; this does
+neither. HTTP is spoken by reqwest in a thread of its own, outside of Python; what a call costs here
+does not grow with the number of calls in flight.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import os
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping
+from datetime import timedelta
+from typing import Any
+from urllib.parse import urlsplit
+
+from pyreqwest.client import Client, ClientBuilder
+from pyreqwest.exceptions import BuilderError, RequestError
+from pyreqwest.http import HeaderMap, Url
+from pyreqwest.proxy import ProxyBuilder
+from pyreqwest.response import Response
+
+from peerexam.agents.proxies import proxy_for
+from peerexam.agents.wire import WireReply
+from peerexam.errors import CallError, CallTimeoutError, ConnectionFailedError, PermanentError
+from peerexam.fast_json import encode
+
+_CONNECT = timedelta(seconds=30)
+_MOST_REDIRECTS = 3
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_KEEP_THE_METHOD = frozenset({307, 308})
+_LONGEST_REPLY = 64 * 1024 * 1024
+"""Bytes, unpacked. No completion is as long; a server that never stops must not fill memory."""
+_OS_ERROR = re.compile(r"\(os error (\d+)\)")
+_UNNAMED_HOST = "failed to lookup address information: "
+_CERTIFICATES = {
+    "invalid peer certificate": "where the server's certificate is of an authority of your own, "
+    "name that one's file with SSL_CERT_FILE",
+    "No CA certificates": "install this system's root certificates (ca-certificates), or name a "
+    "file of them with SSL_CERT_FILE",
+}
+
+
+class _Headers(Mapping[str, str]):
+    """A reply's headers, in any case; one that is no ASCII text counts as not there."""
+
+    __slots__ = ("_found",)
+
+    def __init__(self, found: HeaderMap) -> None:
+        self._found = found
+
+    def __getitem__(self, name: str) -> str:
+        try:
+            return self._found[name]
+        except ValueError:
+            raise KeyError(name) from None
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._found)
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+
+class ReqwestWire:
+    """Posts JSON to one URL.
+
+    It may be used from several event loops.
+
+    Args:
+        url: Where to. No login in it: that is a header.
+        headers: Sent with every call, the key's among them.
+        who: The model, for messages.
+        timeout: Seconds for one call; None is no limit of its own.
+        blot: Blots the key out of a message.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        headers: Mapping[str, str],
+        *,
+        who: str,
+        timeout: float | None = None,
+        blot: Callable[[str], str] = str,
+    ) -> None:
+        self._url = url
+        self._headers = {**headers, "Content-Type": "application/json"}
+        self._who = who
+        self._timeout = timeout
+        self._blot = blot
+        self._proxy = proxy_for(url)
+        self._target: Url | None = None
+        self._client: Client | None = None
+
+    def __repr__(self) -> str:
+        return f"ReqwestWire({self._where()!r})"  # never the headers
+
+    async def post(self, body: Mapping[str, Any]) -> WireReply:
+        """Send a JSON body and read the whole reply.
+
+        Raises:
+            CallTimeoutError: No reply within the time limit.
+            ConnectionFailedError: No connection, or it broke off.
+            PermanentError: The body is no JSON, the URL leads nowhere or a redirect elsewhere, or
+                the reply has no end.
+        """
+        data = _encoded(body)
+        # Raised outside of `except`, and so without a context: it may hold headers.
+        failure: CallError
+        started = time.perf_counter()
+        try:
+            if self._timeout is None:  # the layers outside have their own
+                status, headers, content = await self._exchange(data)
+            else:
+                async with asyncio.timeout(self._timeout):
+                    status, headers, content = await self._exchange(data)
+            return WireReply(status, headers, content, time.perf_counter() - started)
+        except TimeoutError:
+            failure = CallTimeoutError(f"no reply from {self._who} in time")
+        except BuilderError as error:
+            failure = PermanentError(f"{self._where()} leads nowhere: {self._words(error)}")
+        except RequestError as error:
+            failure = ConnectionFailedError(
+                f"no connection to {self._where()}: {self._words(error)}"
+            )
+        raise failure
+
+    async def close(self) -> None:
+        """Close the connections. More than once does no harm."""
+        client, self._client = self._client, None
+        if client is not None:
+            await client.close()
+
+    async def _exchange(self, data: bytes) -> tuple[int, Mapping[str, str], bytes]:
+        client = self._client or self._connect()
+        target = self._target or self._parsed()
+        for _ in range(1 + _MOST_REDIRECTS):
+            async with client.post(target).body_bytes(data).build_streamed() as response:
+                status, headers = response.status, _Headers(response.headers)
+                location = headers.get("location") if status in _REDIRECTS else None
+                if location is None:
+                    return status, headers, await self._body(response, headers)
+                target = self._onward(target, status, location)
+        raise PermanentError(f"{self._where()} leads nowhere: it redirects again and again")
+
+    async def _body(self, response: Response, headers: Mapping[str, str]) -> bytes:
+        said = headers.get("content-length")  # not there where the body was packed
+        if said is not None and int(said) <= _LONGEST_REPLY:
+            return bytes(await response.bytes())  # it cannot be longer than it says
+        pieces: list[bytes] = []
+        size = 0
+        while (piece := await response.body_reader.read_chunk()) is not None:
+            size += len(piece)
+            if size > _LONGEST_REPLY:
+                raise PermanentError(
+                    f"{self._who}'s reply is longer than {_LONGEST_REPLY >> 20} MB, which no "
+                    f"completion is: check what answers at {self._where()}"
+                )
+            pieces.append(bytes(piece))
+        return b"".join(pieces)
+
+    def _onward(self, target: Url, status: int, location: str) -> Url:
+        """Where a redirect leads, if it is on the same server.
+
+        Whoever else is named there would get the key and the prompts, and a redirect that turns a
+        POST into a GET loses what was asked.
+        """
+        try:
+            onward = target.join(location)
+        except ValueError:
+            there = "no URL"
+        else:
+            if status in _KEEP_THE_METHOD and onward.origin_ascii == target.origin_ascii:
+                return onward
+            there = self._blot(f"{onward.origin_ascii}{onward.path}")
+        raise PermanentError(
+            f"{self._where()} redirects (HTTP {status}) to {there}: if that is the endpoint, name "
+            "it in its place"
+        )
+
+    def _connect(self) -> Client:
+        # No limit here: how many calls are made at once is decided by the layers outside.
+        building = ClientBuilder().default_headers(self._headers).connect_timeout(_CONNECT)
+        building = building.follow_redirects(False).no_proxy()
+        if self._proxy is not None:
+            building = building.proxy(ProxyBuilder.all(self._proxy))
+        if not any(url.startswith("https:") for url in (self._url, self._proxy or "")):
+            # No certificate will be seen. It would else insist on a machine with root certificates.
+            building = building.danger_accept_invalid_certs(True)
+        self._client = building.build()
+        return self._client
+
+    def _parsed(self) -> Url:
+        self._target = Url(self._url)
+        return self._target
+
+    def _where(self) -> str:
+        parts = urlsplit(self._url)
+        return f"{parts.scheme}://{parts.netloc}{parts.path}"
+
+    def _words(self, error: BuilderError | RequestError) -> str:
+        # The outermost message is the address once more; the innermost one says what happened.
+        causes = error.details.get("causes") or []
+        said = " ".join((causes[-1]["message"] if causes else str(error)).split())
+        for sign, mend in _CERTIFICATES.items():
+            if sign in said:
+                return f"{said}; {mend}"
+        if number := _OS_ERROR.search(said):
+            return f"{os.strerror(int(number[1]))}; check the address, and that the server is up"
+        if said.startswith(_UNNAMED_HOST):
+            host = self._blot(urlsplit(self._url).hostname or "")
+            return f"host {host}: {said.removeprefix(_UNNAMED_HOST)}; check the address"
+        return self._blot(f"{type(error).__name__}: {said}")[:300]
+
+
+def _encoded(body: Mapping[str, Any]) -> bytes:
+    try:
+        return encode(body)
+    except (TypeError, ValueError) as error:
+        raise PermanentError(f"the request cannot be sent as JSON: {error}") from None
+
+
+def _let_the_thread_in() -> None:
+    """Reqwest's thread may still wait for the interpreter, to end a call that has come back.
+
+    Sleeping lets it in. Once the interpreter is being taken down the whole process would abort, all
+    work done and stored: with one core and 200 calls at once, one process in seven did.
+    """
+    time.sleep(0.05)
+
+
+atexit.register(_let_the_thread_in)
