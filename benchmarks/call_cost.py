@@ -8,8 +8,10 @@ The work: half the calls are answers, the other half judge one each and quote it
 core, the server on the other; clients take turns, so that what else the machine does hits all.
 
 `ours` is the whole path of an exam's call: settings, key, look-up, budget, deadline, retries,
-limit, HTTP, parsing, and the record on disk before the answer is handed on. `messages` is the same
-over Anthropic's dialect. `aiohttp` is the plain client: dumps, post, loads, and nothing kept.
+limit, HTTP, parsing, and the record on disk before the answer is handed on; it runs in the loop
+that a run is held in, uvloop where it is installed. `messages` is the same over Anthropic's
+dialect, `asyncio` is `ours` in asyncio's own loop. `aiohttp` is the plain client: dumps, post,
+loads, and nothing kept; `aiohttp-uvloop` and `pyreqwest` are as plain.
 
 Targets: ours at most 0.5 ms a call at 128 in flight, at most 1.8 times plain aiohttp, growing at
 most 1.5 times from 32 to 512, Inspect at least 25 times as much; the line 0.60 full at 50 ms and
@@ -71,6 +73,27 @@ async def plain_aiohttp(url: str, calls: int, concurrency: int) -> None:
             }
             async with session.post(f"{url}/chat/completions", json=body) as response:
                 reply = json.loads(await response.read())
+            content: str = reply["choices"][0]["message"]["content"]
+            return content
+
+        await drive(ask, calls, concurrency)
+
+
+async def plain_pyreqwest(url: str, calls: int, concurrency: int) -> None:
+    from pyreqwest.client import ClientBuilder
+
+    async with ClientBuilder().no_proxy().build() as client:
+
+        async def ask(text: str) -> str:
+            body = {
+                "model": "bench",
+                "messages": [{"role": "user", "content": text}],
+                "temperature": 0.0,
+                "max_tokens": 200,
+            }
+            sending = client.post(f"{url}/chat/completions").body_bytes(json.dumps(body).encode())
+            response = await sending.header("Content-Type", "application/json").build().send()
+            reply = json.loads(bytes(await response.bytes()))
             content: str = reply["choices"][0]["message"]["content"]
             return content
 
@@ -164,7 +187,10 @@ def inspect(url: str, calls: int, concurrency: int) -> None:
 
 CLIENTS: dict[str, Callable[[str, int, int], Any]] = {
     "aiohttp": plain_aiohttp,
+    "aiohttp-uvloop": plain_aiohttp,
+    "pyreqwest": plain_pyreqwest,
     "ours": ours,
+    "asyncio": ours,
     "messages": messages,
     "sdk": sdk,
     "openai": openai_sdk,
@@ -172,23 +198,27 @@ CLIENTS: dict[str, Callable[[str, int, int], Any]] = {
 }
 NAMES = {
     "aiohttp": "plain aiohttp",
+    "aiohttp-uvloop": "plain aiohttp, uvloop",
+    "pyreqwest": "plain pyreqwest",
     "ours": "peerexam, chat completions",
+    "asyncio": "peerexam, asyncio's loop",
     "messages": "peerexam, Anthropic messages",
     "sdk": "peerexam, client=sdk",
     "openai": "openai SDK alone",
     "inspect": "inspect-ai",
 }
 
+_IN_OUR_LOOP = ("ours", "messages", "sdk")
+
 
 def run_one(client: str, url: str, calls: int, concurrency: int) -> None:
     """One client in this process; prints its figures as JSON."""
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {0})
-    work = CLIENTS[client]
     # Imports and the first connections are not what a call costs.
-    _do(work, url, min(calls, 2 * concurrency), concurrency)
+    _do(client, url, min(calls, 2 * concurrency), concurrency)
     cpu, wall = time.process_time(), time.perf_counter()
-    _do(work, url, calls, concurrency)
+    _do(client, url, calls, concurrency)
     print(
         json.dumps(
             {
@@ -200,10 +230,21 @@ def run_one(client: str, url: str, calls: int, concurrency: int) -> None:
     )
 
 
-def _do(work: Callable[[str, int, int], Any], url: str, calls: int, concurrency: int) -> None:
-    made = work(url, calls, concurrency)
-    if asyncio.iscoroutine(made):
-        asyncio.run(made)
+def _do(client: str, url: str, calls: int, concurrency: int) -> None:
+    if client == "inspect":
+        inspect(url, calls, concurrency)
+        return
+    work = CLIENTS[client](url, calls, concurrency)
+    if client == "aiohttp-uvloop":
+        import uvloop
+
+        uvloop.run(work)
+    elif client in _IN_OUR_LOOP:
+        from peerexam.event_loop import run
+
+        run(work)
+    else:
+        asyncio.run(work)
 
 
 def compare(asked: argparse.Namespace) -> None:

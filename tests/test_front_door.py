@@ -10,16 +10,8 @@ import peerexam
 
 HEAVY = (
     *("numpy", "pydantic", "yaml", "jinja2", "networkx", "rich", "pyarrow", "scipy", "psycopg"),
-    *(
-        "pyreqwest",
-        "uvloop",
-        "openai",
-        "anthropic",
-        "langchain_core",
-        "torch",
-        "transformers",
-        "genai_prices",
-    ),
+    *("pyreqwest", "uvloop", "openai", "anthropic", "langchain_core", "torch", "transformers"),
+    "genai_prices",
 )
 
 
