@@ -236,6 +236,8 @@ def test_what_was_killed_early_is_not_taken_over_by_the_other_command(
     assert words in told
     assert f"`peerexam {first}` with the same config and folder goes on with it" in told
     assert "--out" in told
+    assert main(["report", "mine"]) == 2
+    assert f"`peerexam {first}` with the same config and folder" in capsys.readouterr().err
     assert len(server.requests) == 2
     assert {path.name: path.read_bytes() for path in (folder / "mine").glob("[em]*")} == before
     # Its own command goes on: one call of the four is in the ledger.

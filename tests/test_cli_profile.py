@@ -121,6 +121,25 @@ def test_who_is_not_the_same_or_not_there_is_said(
     assert " ".join(line.split()) == "exam score – – n = 0 it took no part in this exam"
 
 
+def test_other_weights_under_the_same_file_name_are_not_the_same_model(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def weights(digest: str) -> dict[str, Json]:
+        return {"provider": "gguf", "model": "model.gguf", "weights": digest}
+
+    manifest = json.loads((run / "manifest.json").read_text())
+    for agent, digest in zip(manifest["agents"], ("a" * 64, "b" * 64, "c" * 64), strict=True):
+        agent["fingerprint"] = weights(digest)
+    (run / "manifest.json").write_text(json.dumps(manifest))
+    measured = [dg_diff("ada", 1.0), dg_diff("bob", 1.0)]
+    about = {"ada": weights("a" * 64), "bob": weights("d" * 64)}
+    write_result(tmp_path / "study", StudyResult("discrimination", {}, about, measured))
+    assert main(["profile", str(run), str(tmp_path / "study")]) == 0
+    said = capsys.readouterr().err
+    assert "bob is not the same model" in said
+    assert "ada is not the same model" not in said
+
+
 def test_studies_of_one_kind_are_told_apart_by_what_they_did(
     run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

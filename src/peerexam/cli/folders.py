@@ -114,7 +114,13 @@ def _existing(text: str) -> Path:
             f"{folder} holds an exam that has not come to its end; `peerexam run` with the same "
             "config and folder goes on with it"
         )
-    if held.manifest_path.exists() and held.read_manifest().get("kind") == "dataset":
+    manifest = held.read_manifest() if held.manifest_path.exists() else {}
+    if manifest.get("kind") == "dataset" and "questions_hash" not in manifest:
+        raise SetupError(
+            f"{folder} holds a data set that has not come to its end; `peerexam generate` with the "
+            "same config and folder goes on with it"
+        )
+    if manifest.get("kind") == "dataset":
         raise SetupError(
             f"{folder} holds a data set, not a run: examine it with `peerexam run EXAM.yaml --set "
             f"questions.file={folder}`"

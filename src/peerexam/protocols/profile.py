@@ -12,6 +12,7 @@ from pathlib import Path
 
 from peerexam.calls import Json
 from peerexam.errors import SetupError
+from peerexam.protocols.same_model import model_identity
 from peerexam.protocols.study_names import study_names
 from peerexam.protocols.study_result import read_result
 from peerexam.records import SCHEMA_VERSION
@@ -205,4 +206,5 @@ def _notes(manifest: Body, studies: Sequence[tuple[str, Body]]) -> Iterator[str]
 
 
 def _identity(fingerprint: Body) -> tuple[Json, ...]:
-    return tuple(fingerprint.get(key) for key in ("provider", "model", "base_url", "sha256"))
+    named = model_identity(fingerprint)
+    return (named,) if named else (fingerprint.get("provider"), fingerprint.get("model"))
