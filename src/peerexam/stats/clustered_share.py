@@ -112,7 +112,7 @@ def chance_share(
 
     Each value is met by the partners of all other clusters, so that one more of a common kind moves
     the shares of all. The interval counts what a pair does on either side; that of the shares alone
-    would take the others' values as given, and covers the truth in 64 to 86 of 100 draws.
+    would take the others' values as given, and may hold the truth in no more than 64 of 100 draws.
 
     Args:
         ones: One a pair.
