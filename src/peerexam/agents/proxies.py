@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ipaddress
-import urllib.request
+import os
+import sys
 from urllib.parse import SplitResult, urlsplit
 
 from peerexam.errors import SetupError
@@ -20,7 +21,11 @@ def proxy_for(url: str) -> str | None:
             password.
     """
     parts = urlsplit(url)
-    if not parts.hostname or _is_exempt(parts):
+    if not parts.hostname or _names_none():
+        return None
+    import urllib.request  # an HTTP client of its own, 5 MB, which most runs never need
+
+    if _is_exempt(parts):
         return None
     proxies = urllib.request.getproxies()
     named = proxies.get(parts.scheme) or proxies.get("all")
@@ -36,6 +41,13 @@ def proxy_for(url: str) -> str | None:
     return proxy
 
 
+def _names_none() -> bool:
+    """Whether there is certainly no proxy. Two systems have settings of their own for them."""
+    if sys.platform in ("darwin", "win32"):
+        return False
+    return not any(name.lower().endswith("_proxy") for name in os.environ)
+
+
 def _is_usable(proxy: str) -> bool:
     try:
         parts = urlsplit(proxy)
@@ -46,6 +58,8 @@ def _is_usable(proxy: str) -> bool:
 
 
 def _is_exempt(parts: SplitResult) -> bool:
+    import urllib.request
+
     host = parts.hostname or ""
     named = (host, parts.netloc.rpartition("@")[2])
     if any(urllib.request.proxy_bypass(name) for name in named):

@@ -9,13 +9,16 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from importlib.metadata import EntryPoint, entry_points
+from typing import TYPE_CHECKING
 
 from peerexam.agents.base import Agent
 from peerexam.agents.spec import AgentSpec
 from peerexam.errors import MissingExtraError, PeerexamError, SetupError, UnknownProviderError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 GROUP = "peerexam.agents"
 """Entry point group: `name = "module:factory"`."""
@@ -142,7 +145,7 @@ def runs_here(provider: str) -> bool:
 
 def installed_providers() -> list[ProviderInfo]:
     """Every provider by name, without importing any."""
-    found = {entry.name: _of_entry_point(entry) for entry in entry_points(group=GROUP)}
+    found = {entry.name: _of_entry_point(entry) for entry in _entry_points()}
     found |= {name: _of_built_in(name, built_in) for name, built_in in BUILT_IN.items()}
     found |= {name: ProviderInfo(name, "registered") for name in _registered}
     return [found[name] for name in sorted(found)]
@@ -158,6 +161,12 @@ def _of_built_in(name: str, built_in: BuiltIn) -> ProviderInfo:
         key_variable=variable,
         key_set=None if variable is None else bool(os.environ.get(variable, "").strip()),
     )
+
+
+def _entry_points() -> Sequence[EntryPoint]:
+    from importlib.metadata import entry_points  # 3 MB, and a run's own providers are built in
+
+    return tuple(entry_points(group=GROUP))
 
 
 def _of_entry_point(entry: EntryPoint) -> ProviderInfo:
@@ -193,7 +202,7 @@ def _from_a_package(provider: str) -> Factory:
 
 
 def _load_entry_point(provider: str) -> Factory:
-    found = list(entry_points(group=GROUP, name=provider))
+    found = [entry for entry in _entry_points() if entry.name == provider]
     if not found:
         names = ", ".join(info.name for info in installed_providers())
         hint = " ('sim' players are built by the exam, not as text agents)" * (provider == "sim")

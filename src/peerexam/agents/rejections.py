@@ -7,7 +7,6 @@ import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import quote
 
@@ -162,6 +161,8 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
         try:
             seconds = float(value) * scale
         except ValueError:
+            from email.utils import parsedate_to_datetime  # brings a whole mail library
+
             try:
                 seconds = parsedate_to_datetime(value).timestamp() - time.time()
             except ValueError:

@@ -1,7 +1,9 @@
 """Group commit: one thread that writes whatever has gathered, at once, and tells who waits.
 
-No timer: while one commit runs the next group gathers by itself, so that a lone record waits for
-one sync and a crowd shares it.
+While one commit runs the next group gathers by itself, so that a lone record waits for one sync and
+a crowd shares it. Where commits are quick and records come thick, a group is left to grow for a few
+milliseconds: a commit costs as much processor time as ten of its records, and far less than a call
+takes. There is no fixed timer, which would make everyone wait.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import queue
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Protocol
@@ -24,6 +27,15 @@ Waiter = tuple[Entry, "asyncio.Future[Outcome]"]
 Pair = tuple["asyncio.Future[Outcome]", Outcome | BaseException]
 
 _SETTLED_AT_ONCE = 64
+
+_CROWD = 4
+"""A group of so many is followed by one that is left to grow."""
+
+_PACE = 0.016
+"""Seconds from one commit's beginning to the next one's, as long as the group grows."""
+
+_STEP = 0.002
+"""Seconds after which it is looked at whether a group still grows."""
 
 
 class Store(Protocol):
@@ -81,17 +93,29 @@ class GroupWriter:
         self._thread.join()
 
     def _run(self) -> None:
-        open_ = True
+        open_, began, last = True, 0.0, 0
         while open_:
-            group, open_ = self._gather()
+            first = self._waiting.get()
+            if last >= _CROWD:
+                self._let_grow(began + _PACE)
+            group, open_ = self._gather(first)
+            began, last = time.monotonic(), len(group)
             if group:
                 _deliver(group, self._commit([entry for entry, _ in group]))
         self._store.close()
 
-    def _gather(self) -> tuple[list[Waiter], bool]:
-        """What waits now, and whether there may be more after it."""
+    def _let_grow(self, until: float) -> None:
+        """Wait while more comes, but no longer than that."""
+        size = self._waiting.qsize()
+        while size < LARGEST_GROUP and time.monotonic() < until:
+            time.sleep(_STEP)
+            before, size = size, self._waiting.qsize()
+            if size == before:
+                return  # all who write wait for this group
+
+    def _gather(self, item: Waiter | None) -> tuple[list[Waiter], bool]:
+        """What waits now, that item first, and whether there may be more after it."""
         group: list[Waiter] = []
-        item = self._waiting.get()
         while item is not None:
             group.append(item)
             if len(group) == LARGEST_GROUP:
