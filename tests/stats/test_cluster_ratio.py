@@ -35,6 +35,18 @@ def test_copies_within_a_cluster_do_not_narrow_the_interval() -> None:
     assert share_interval(successes * 7, np.full(50, 7.0), 0.95) == pytest.approx(once)
 
 
+@pytest.mark.parametrize("share", [0.0, 0.25, 0.5, 1.0])
+def test_clusters_that_are_all_alike_leave_room_for_others(share: float) -> None:
+    # Of 20 clusters none differs; by Wilson's formula with Student's t₁₉ = 2.093 no more than
+    # t² ÷ (20 + t²) = 0.180 do, each as far as to 0 or to 1.
+    few = share_interval(np.full(20, 4 * share), np.full(20, 4.0), 0.95)
+    assert few == pytest.approx((share * (1 - 0.180), share + (1 - share) * 0.180), abs=1e-3)
+    many = share_interval(np.full(2000, share), np.ones(2000), 0.95)
+    assert few is not None
+    assert many is not None
+    assert few[0] <= many[0] <= share <= many[1] <= few[1]
+
+
 def test_fewer_than_two_clusters_have_no_interval() -> None:
     assert share_interval(np.array([1.0, 0.0]), np.array([3.0, 0.0]), 0.95) is None
 

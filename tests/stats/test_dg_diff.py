@@ -105,6 +105,17 @@ def test_items_of_one_cluster_are_one_draw() -> None:
     assert alone.p == paired.p
 
 
+def test_where_all_items_differ_alike_the_interval_has_a_width() -> None:
+    # Wilson's upper end of 0 in 4 is z² ÷ (4 + z²) = 0.490; a mark of 1 to 10 differs by 9 at most.
+    found = difference(np.full(4, 7.0), np.full(4, 5.5), np.arange(4), 9.0, seed=0)
+    ends = (1.5 - 0.490 * 10.5, 1.5 + 0.490 * 7.5)
+    assert (found.low, found.high) == pytest.approx(ends, abs=5e-3)
+    marks = mean_score(np.full(4, 7.0), np.arange(4), (1.0, 10.0))
+    assert marks.low is not None
+    assert marks.high is not None
+    assert 1.0 < marks.low < 7.0 < marks.high < 10.0
+
+
 def test_where_nothing_differs_the_interval_says_how_little_that_shows() -> None:
     few = difference(np.ones(3), np.ones(3), np.arange(3), 1.0, seed=0)
     many = difference(np.ones(300), np.ones(300), np.arange(300), 1.0, seed=0)

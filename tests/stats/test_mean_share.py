@@ -35,6 +35,15 @@ def test_columns_that_agree_are_no_more_sure_than_one_of_them() -> None:
     assert (three.low, three.high) == pytest.approx((one.low, one.high))
 
 
+def test_clusters_that_are_all_alike_do_not_make_a_mean_that_is_sure() -> None:
+    found = mean_share(np.full((6, 2), 0.5), np.ones((6, 2)))
+    assert (found.low, found.high) == pytest.approx(
+        share_interval(np.full(6, 0.5), np.ones(6), 0.95)
+    )
+    assert found.low is not None
+    assert found.low < 0.4
+
+
 def test_shares_of_all_and_of_none_do_not_make_a_mean_that_is_sure() -> None:
     won = np.array([[1.0, 0.0]] * 6)
     found = mean_share(won, np.ones((6, 2)))

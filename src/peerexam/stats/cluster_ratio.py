@@ -63,7 +63,9 @@ def share_interval(
     The share's cluster-robust (linearised) variance gives the number of independent trials that
     would be as uncertain; Wilson's interval for so many, with Student's quantile, keeps within
     0..1 and has a width where all or none succeeded (there, every cluster counts as one trial).
-    Where every cluster has the same inner share, the interval is that point.
+    Where every cluster has the same share between 0 and 1, nothing tells of other clusters but that
+    few differ: as many of them as Wilson's interval allows after none in so many, each as far as
+    the ends of the scale.
 
     Returns:
         Low and high, or None where fewer than two clusters count.
@@ -77,13 +79,11 @@ def share_interval(
     residuals = numerator[used] - share * denominator[used]
     variance = clusters / (clusters - 1) * float(residuals @ residuals) / total**2
     spread = share * (1 - share)
+    z = student_quantile(0.5 + confidence / 2, clusters - 1)
     if variance > 1e-18:
-        trials = spread / variance
-    elif spread < 1e-12:
-        trials = float(clusters)
-    else:
-        return share, share
-    return _wilson(share, trials, student_quantile(0.5 + confidence / 2, clusters - 1))
+        return _wilson(share, spread / variance, z)
+    differing = _wilson(0.0, float(clusters), z)[1]
+    return share * (1 - differing), share + (1 - share) * differing
 
 
 def _wilson(share: float, trials: float, z: float) -> tuple[float, float]:

@@ -8,6 +8,7 @@ from collections.abc import Hashable, Sequence
 import numpy as np
 
 from peerexam.errors import StatisticsError
+from peerexam.stats.all_alike import alike
 from peerexam.stats.cluster_ratio import (
     bootstrap_ratios,
     check_settings,
@@ -63,8 +64,11 @@ def clustered_difference(
 ) -> Estimate:
     """Mean of paired differences: bootstrap interval over clusters, and a test by random signs.
 
+    Where all clusters say the same there is nothing to resample, and a bootstrap would claim to be
+    sure: the interval is then that of Wilson for none in so many clusters that would say otherwise.
+
     Args:
-        differences: One a pair.
+        differences: One a pair, from -1 to 1.
         clusters: Which cluster each belongs to.
         seed: Of bootstrap and test.
         left_out: Pairs beside these that could not be counted.
@@ -73,8 +77,7 @@ def clustered_difference(
         reason: What to say where there is no pair.
 
     Returns:
-        `n` counts the pairs; no interval where every difference is 0, and neither interval nor p
-        with fewer than two clusters.
+        `n` counts the pairs; neither interval nor p with fewer than two clusters.
 
     Raises:
         StatisticsError: The two differ in length, or a setting is out of bounds.
@@ -84,14 +87,17 @@ def clustered_difference(
     rows, number, method = _placed(differences, clusters, method)
     if not len(rows):
         return Estimate(None, left_out=left_out, method=method, reason=reason)
-    if not rows.any():
-        # A bootstrap of nothing but zeros would claim to be sure.
-        return Estimate(0.0, p=1.0, n=len(rows), left_out=left_out, method=f"{method}; all are 0")
     sums = sum_by_cluster(np.stack([rows, np.ones(len(rows))], axis=1), number)
     rng = np.random.default_rng(seed)
-    ends = bootstrap_ratios(
-        sums[:, :1], sums[:, 1:], rounds=rounds, rng=rng, confidence=confidence
-    )[0]
+    if alike(sums[:, 0] / sums[:, 1]):
+        # Of differences from -1 to 1 as of shares from 0 to 1.
+        ends = share_interval((sums[:, 0] + sums[:, 1]) / 2, sums[:, 1], confidence)
+        ends = None if ends is None else (2 * ends[0] - 1, 2 * ends[1] - 1)
+        method = f"{method}; all clusters are alike"
+    else:
+        ends = bootstrap_ratios(
+            sums[:, :1], sums[:, 1:], rounds=rounds, rng=rng, confidence=confidence
+        )[0]
     low, high = ends or (None, None)
     p = float(sign_flip_p(sums[:, :1], rounds=rounds, rng=rng)[0]) if ends else None
     return Estimate(

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from peerexam.errors import StatisticsError
+from peerexam.stats.all_alike import alike
 from peerexam.stats.cluster_ratio import (
     bootstrap_ratios,
     share_interval,
@@ -74,8 +75,9 @@ def difference(
 ) -> Estimate:
     """The mean of first − second, with a paired bootstrap interval and a sign-flip test.
 
-    Where no item differs there is nothing to resample: the interval is then Wilson's for no
-    differing item in so many clusters, times the largest difference there can be.
+    Where all clusters say the same (most often that nothing differs) there is nothing to resample:
+    the interval is then that of Wilson for none in so many clusters that would say otherwise, each
+    as far off as a difference can be.
 
     Args:
         first: One value an item.
@@ -147,10 +149,12 @@ def task_average(pairs: Sequence[tuple[float, float]]) -> float:
 def _interval(
     sums: Floats, counts: Floats, span: float, seed: int, rounds: int
 ) -> tuple[float | None, float | None]:
-    if not sums.any() and len(sums):
-        bounds = wilson(0, len(sums), CONFIDENCE)
-        most = (bounds[1] if bounds else 1.0) * span
-        return -most, most
+    means = (sums / counts)[:, 0]
+    if alike(means):
+        value = float(means.mean())
+        bounds = wilson(0, len(means), CONFIDENCE)
+        most = bounds[1] if bounds else 1.0
+        return value - most * (span + value), value + most * (span - value)
     rng = np.random.default_rng((seed, 0))
     found = bootstrap_ratios(sums, counts, rounds=rounds, rng=rng, confidence=CONFIDENCE)[0]
     if found is None:

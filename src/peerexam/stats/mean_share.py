@@ -67,13 +67,13 @@ def _interval(
     moved = (won - shares * of) @ (1.0 / (of.sum(axis=0) * len(shares)))
     variance = clusters / (clusters - 1) * float(moved @ moved)
     sure = (shares < 1e-12) | (shares > 1 - 1e-12)
+    parts: Floats = of @ (1.0 / (of.sum(axis=0) * len(shares)))
     if bool(sure.all()) and len(np.unique(shares.round())) == 1:
-        parts: Floats = of @ (1.0 / (of.sum(axis=0) * len(shares)))
         return share_interval(parts * shares[0].round(), parts, confidence)
     variance += (float(_hidden_error((of[:, sure] > 0).sum(axis=0)).sum()) / len(shares)) ** 2
     value = float(shares.mean())
     if variance < 1e-18:
-        return value, value
+        return share_interval(parts * value, parts, confidence)
     z = student_quantile(0.5 + confidence / 2, clusters - 1)
     return _wilson(value, value * (1 - value) / variance, z)
 
