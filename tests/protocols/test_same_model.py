@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from peerexam.errors import SetupError
-from peerexam.protocols.same_model import joined, model_identity, same_models
+from peerexam.protocols.same_model import joined, model_identity, same_models, within
 
 OPENAI = {"provider": "openai", "model": "m", "endpoint": "https://one.example/v1"}
 LANGCHAIN = {"provider": "langchain", "class": "x.ChatX", "model": "m", "fields": {"n": 1}}
@@ -73,3 +73,7 @@ def test_groups_name_agents_that_are_there() -> None:
     assert joined("abcde", ["ab", "de", "bc"]) == [("a", "b", "c"), ("d", "e")]
     with pytest.raises(SetupError, match="no agent 'q': there are a, b"):
         joined("ab", ["aq"])
+
+
+def test_groups_are_kept_as_far_as_their_agents_play_a_part() -> None:
+    assert within([("d", "b"), ("a", "x"), ("c", "e")], "abcde") == [("b", "d"), ("c", "e")]

@@ -313,7 +313,11 @@ def test_a_run_whose_manifest_tells_of_one_model_leaves_it_out_as_third_party(
         for one, other in zip(after.measures, before.measures, strict=True)
         if one.estimate.value != other.estimate.value
     }
-    assert changed == {"self_bias_third_party", "self_bias_win_rate_third_party"}
+    assert changed == {
+        "self_bias_third_party",
+        "self_bias_win_rate_third_party",
+        "self_preference_third_party",
+    }
     capsys.readouterr()
     assert main(["self-bias", str(run), "--rounds", "20"]) == 0
     told = capsys.readouterr().err

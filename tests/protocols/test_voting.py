@@ -42,6 +42,7 @@ class Run:
         exam: ExamInfo | None = None,
         judges: Mapping[str, JudgeInfo] | None = None,
         variants: Mapping[str, str] | None = None,
+        same: Sequence[Sequence[str]] = (),
     ) -> dict[str, Json]:
         content = tally(
             exam=exam or ExamInfo("trial"),
@@ -54,6 +55,7 @@ class Run:
             judges=judges or {name: JudgeInfo() for name in self.judges},
             settings=settings,
             variants=variants,
+            same=same,
         )
         json.dumps(content, allow_nan=False)
         return content
@@ -103,7 +105,7 @@ def test_the_content_has_every_key_that_the_format_names() -> None:
     assert set(content) == {
         *("schema", "exam", "protocol", "seed", "status", "status_reason", "standings", "voting"),
         *("judges", "win_rates", "full_marks", "home_advantage", "depth", "agreement", "counts"),
-        "benchmark",
+        *("benchmark", "same_model"),
     }
     assert set(content["standings"][0]) == {
         *("agent", "rank", "rank_low", "rank_high", "tier", "score", "score_low", "score_high"),
@@ -459,6 +461,41 @@ def test_variants_status_and_planned_counts_are_passed_through() -> None:
     assert {row["agent"]: row["variant_of"] for row in content["standings"]}["b"] == "a"
     assert content["counts"]["questions"] == {"planned": 9, "ok": 4}
     assert content["counts"]["answers"]["planned"] == 99
+
+
+def test_a_judge_of_the_same_model_is_no_third_party_and_is_named() -> None:
+    run = planted(30, agents="abcde")
+    alone, found = run.count(), run.count(same=[("a", "c"), ("e", "somebody else")])
+    assert alone["same_model"] == []
+    assert found["same_model"] == [["a", "c"]]
+    everybody = {"count": 4, "left_out": []}
+    twins = {"a": {"count": 3, "left_out": ["c"]}, "c": {"count": 3, "left_out": ["a"]}}
+    for before, after in zip(alone["judges"], found["judges"], strict=True):
+        one, other = before.pop("self_preference"), after.pop("self_preference")
+        assert before == after
+        assert one["win_rate"] == other["win_rate"]
+        assert one["rank_bias"] == other["rank_bias"]
+        assert one["third_party"]["value"] != other["third_party"]["value"]
+        assert one["third_parties"] == everybody
+        assert other["third_parties"] == twins.get(after["agent"], everybody)
+    for before, after in zip(alone["home_advantage"], found["home_advantage"], strict=True):
+        assert before["value"] != after["value"]
+        assert after["third_parties"] == twins.get(after["agent"], everybody)
+    same = ("standings", "voting", "win_rates", "full_marks", "agreement", "benchmark")
+    assert [alone[key] for key in same] == [found[key] for key in same]
+
+
+def test_without_a_third_party_of_another_model_nothing_is_estimated_and_it_says_why() -> None:
+    found = planted(12, agents="abc").count(same=[("a", "b")])
+    for judge in found["judges"]:
+        own = judge["self_preference"]
+        assert own["third_party"]["value"] is None
+        assert "nor did another agent of its model" in own["third_party"]["reason"]
+        assert own["third_parties"]["count"] == 0
+        assert own["win_rate"]["value"] is not None
+    for row in found["home_advantage"]:
+        assert row["value"] is None
+        assert "another agent of the same model is none" in row["reason"]
 
 
 def test_drawing_judges_too_leaves_scores_and_finishes_without_nan() -> None:

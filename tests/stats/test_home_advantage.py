@@ -137,3 +137,61 @@ def test_how_much_is_held_at_a_time_changes_nothing(
     monkeypatch.setattr("peerexam.stats.home_advantage.row_blocks", in_blocks)
     monkeypatch.setattr("peerexam.stats.home_advantage._CELLS", 40 * at_a_time)
     assert home_advantage(c, authors, rng=rng(), rounds=300) == whole
+
+
+def worded(orders: dict[str, str], judges: str = "xy") -> Comparisons:
+    """Judges that do not answer put two agents, a and b, in the order given for each question."""
+    verdicts = [
+        v for question, order in orders.items() for judge in judges
+        for v in ranked(question, judge, order)
+    ]  # fmt: skip
+    return comparisons_from(verdicts, "ab", judges)
+
+
+def test_where_every_question_says_the_same_the_interval_has_a_width() -> None:
+    # a wins all four at home and loses all six away: 1 − 0. Of the home ones a share q, of the
+    # others a share r may be different, as far as (1 − q)^4 (1 − r)^6 ≥ 0.05. That allows most in
+    # all at 1 − q = 4λ, 1 − r = 6λ, λ^10 = 0.05 ÷ (4^4 6^6).
+    authors: dict[str, str | None] = {f"q{k}": "a" if k < 4 else "b" for k in range(10)}
+    made = worded({q: "ab" if author == "a" else "ba" for q, author in authors.items()})
+    found = home_advantage(made, authors, rng=rng(), rounds=500)[0]
+    lam = (0.05 / (4**4 * 6**6)) ** 0.1
+    assert found.value == 1.0
+    assert found.low == pytest.approx(1 - ((1 - 4 * lam) + (1 - 6 * lam)))
+    assert found.high == 1.0
+    assert "questions all alike" in found.method
+    assert found.p is not None
+    assert found.p < 0.05  # at home by chance in one of 210 ways
+
+
+def test_a_side_that_is_all_alike_is_not_taken_for_certain() -> None:
+    # Of three questions at home all are won: Wilson or Clopper and Pearson give low ends about 0.4.
+    authors: dict[str, str | None] = {f"q{k}": "a" if k < 3 else "b" for k in range(23)}
+    orders = {q: "ab" if k < 3 or k % 2 else "ba" for k, q in enumerate(authors)}
+    found = home_advantage(worded(orders), authors, rng=rng(), rounds=2000)[0]
+    assert found.value == pytest.approx(1 - 0.5)
+    assert found.low is not None
+    assert found.high is not None
+    # Nothing lies above a rate of 1, so that the upper end is the others' alone; the lower is
+    # joined from 1 − 0.05^(1 ÷ 3) and the others' distance, which is about the upper one.
+    room = 1 - 0.05 ** (1 / 3)
+    assert 0.5 - found.low == pytest.approx(np.hypot(room, found.high - 0.5), abs=0.03)
+
+
+def test_agents_of_one_model_do_not_judge_each_other_as_third_parties() -> None:
+    orders = {"a": "abc", "b": "abc", "c": "abc", "d": "bca"}
+    verdicts = [
+        v for k in range(4) for judge, order in orders.items()
+        for v in ranked(f"q{k}", judge, order if k < 2 else "cba")
+        if judge not in (v.first, v.second)
+    ]  # fmt: skip
+    made = comparisons_from(verdicts, "abc", "abcd")
+    authors: dict[str, str | None] = dict(zip(("q0", "q1", "q2", "q3"), "aabb", strict=True))
+    alone = home_advantage(made, authors, rng=rng(), rounds=20)[0]
+    twins = home_advantage(made, authors, same=[("a", "b"), ("d", "x")], rng=rng(), rounds=20)[0]
+    # Third parties on a and b are c, which has a ahead at home, and d, which has b; on a and c b,
+    # which has a ahead, and d. Away all have a last. With b for a twin, only d speaks on a and c.
+    assert alone.value == pytest.approx(0.5)
+    assert twins.value == pytest.approx(0.25)
+    gone = home_advantage(made, authors, same=[("a", "d")], rng=rng(), rounds=20)[0]
+    assert gone.value == pytest.approx(1.0)  # c and b alone

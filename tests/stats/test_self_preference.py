@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 from peerexam.errors import StatisticsError
 from peerexam.records import Verdict, Winner
+from peerexam.stats.benchmark_table import table_from_scores
+from peerexam.stats.self_bias import self_bias
 from peerexam.stats.self_preference import SelfPreference, self_preference
 from peerexam.stats.tables import Comparisons, comparisons_from
 
@@ -289,6 +291,119 @@ def test_showing_every_pair_the_other_way_round_changes_nothing(seed: int, rule:
         rule=rule,  # type: ignore[arg-type]
         rng=rng(),
         rounds=10,
+    )
+
+
+def repeated(orders: dict[str, str], questions: int, agents: str = "abc") -> Comparisons:
+    """Judges that put all answers in the same order on every question."""
+    verdicts = [
+        verdict
+        for k in range(questions)
+        for judge, order in orders.items()
+        for verdict in ranked(f"q{k}", judge, order)
+    ]
+    return comparisons_from(verdicts, agents, "".join(orders))
+
+
+def test_where_every_question_says_the_same_the_interval_has_a_width() -> None:
+    found = present(
+        self_preference(repeated({"a": "abc", "b": "bca", "c": "bca"}, 8), rng=rng(), rounds=1000)[
+            0
+        ]
+    )
+    # a wins all by itself, none by b and c, is first by itself and last by them. A share of at most
+    # 1 − 0.05^(1 ÷ 8) of the questions is different, as far as −1..1, or two ranks, allow.
+    q = 1 - 0.05 ** (1 / 8)
+    for one in (found.win_rate, found.third_party):
+        assert (one.value, one.high) == (1.0, 1.0)
+        assert one.low == pytest.approx(1 - 2 * q)
+        assert one.method.endswith("exact bound of how many could differ")
+        assert one.p == pytest.approx(2 / 2**8, abs=0.006)
+    assert (found.rank_bias.value, found.rank_bias.low) == (-2.0, -2.0)
+    assert found.rank_bias.high == pytest.approx(-2 + 4 * q)
+
+
+def test_agreement_on_every_question_is_not_certain_to_be_without_preference() -> None:
+    orders = dict.fromkeys("abc", "abc")
+    found = present(self_preference(repeated(orders, 100), rng=rng(), rounds=50)[1])
+    assert found.win_rate.value == 0.0
+    assert found.win_rate.high == pytest.approx(1 - 0.05**0.01)
+    assert found.win_rate.low == pytest.approx(-(1 - 0.05**0.01))
+    assert found.win_rate.p == 1.0
+
+
+def test_questions_of_unequal_weight_are_worth_fewer_where_all_are_alike() -> None:
+    whole = repeated({"a": "abc", "b": "bca", "c": "bca"}, 4)
+    # Of three questions, a's comparison with c is lost: 2 + 1 + 1 + 1 comparisons are worth 2.5.
+    lost = (whole.judge == 0) & ((whole.first == 2) | (whole.second == 2)) & (whole.question > 0)
+    made = replace(whole, points=np.where(lost, np.nan, whole.points))
+    found = present(self_preference(made, rng=rng(), rounds=50)[0])
+    assert found.win_rate.n == 5
+    assert found.win_rate.low == pytest.approx(1 - 2 * (1 - 0.05 ** (1 / 2.5)))
+
+
+def test_one_question_that_differs_is_resampled_as_ever() -> None:
+    whole = repeated({"a": "abc", "b": "bca", "c": "bca"}, 8)
+    other = (whole.question == 7) & (whole.judge == 0)
+    made = replace(whole, points=np.where(other, 1 - whole.points, whole.points))
+    found = present(self_preference(made, rng=rng(), rounds=1000)[0])
+    assert "alike" not in found.win_rate.method
+
+
+TWINS = {"a": "axbc", "x": "xabc", "b": "bcax", "c": "bcax"}
+
+
+def test_agents_of_one_model_are_no_third_parties_of_each_other() -> None:
+    made = repeated(TWINS, 3, "axbc")
+    alone = self_preference(made, rng=rng(), rounds=20)
+    found = self_preference(made, same=[("a", "x")], rng=rng(), rounds=20)
+    # a beats all by itself. x by b and c: 1. b by c 0, by its twin 1; c by b 0, by its twin 1.
+    # x beats all by itself, a by b and c: 0. b and c beat a and x by themselves, by each other, and
+    # not by the rival's twin; in their own pair all four agree.
+    assert [present(one).third_party.value for one in alone] == pytest.approx(
+        [1 / 3, 2 / 3, 1 / 3, 1 / 3]
+    )
+    assert [present(one).third_party.value for one in found] == pytest.approx([2 / 3, 1, 0, 0])
+    for one, other in zip(alone, found, strict=True):
+        assert present(one).win_rate == present(other).win_rate
+        assert present(one).rank_bias == present(other).rank_bias
+
+
+def test_without_a_third_party_of_another_model_there_is_no_estimate() -> None:
+    made = repeated({"a": "axb", "x": "xab", "b": "bax"}, 3, "axb")
+    # b is a third party on a and x, but what twins make of each other is no self-preference.
+    for one in self_preference(made, same=[("a", "x")], rng=rng(), rounds=20):
+        third = present(one).third_party
+        assert (third.value, third.n, third.left_out) == (None, 0, 6)
+        assert "nor did another agent of its model" in (third.reason or "")
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 10_000), st.sampled_from([(), ("ab",), ("ab", "ce"), ("acd",)]))
+def test_the_third_parties_are_those_of_self_bias(seed: int, same: tuple[str, ...]) -> None:
+    draw = rng(seed)
+    names, questions = "abcde", 4
+    scores = draw.normal(size=(questions, 5, 5))
+    verdicts = [
+        verdict
+        for q in range(questions)
+        for j, judge in enumerate(names)
+        for verdict in ranked(f"q{q}", judge, "".join(names[k] for k in np.argsort(-scores[q, j])))
+    ]
+    table = table_from_scores(
+        scores.reshape(-1, 5),
+        np.repeat(np.arange(questions), 5),
+        np.tile(np.arange(5), questions),
+        tuple(names),
+        tuple(names),
+        orientation="higher",
+        paired=True,
+    )
+    expected = self_bias(table, same=same, rng=rng(), rounds=5).third_party_win_rate
+    made = comparisons_from(verdicts, names, names)
+    found = self_preference(made, same=same, rng=rng(), rounds=5)
+    assert [present(one).third_party.value for one in found] == pytest.approx(
+        [one.value for one in expected]
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from peerexam.calls import Json
@@ -14,6 +14,7 @@ from peerexam.protocols.few_shot_pairs import few_shot_pairs
 from peerexam.protocols.loading import load_config
 from peerexam.protocols.outcome import Outcome, Status, manifest
 from peerexam.protocols.running import Tally
+from peerexam.protocols.same_model import same_models
 from peerexam.protocols.setting import QuestionSet
 from peerexam.protocols.tally_settings import (
     BenchmarkInfo,
@@ -36,7 +37,8 @@ def finish(
     """Count the votes of a run and write `standings.json` and `manifest.json`."""
     status, reason = _status(questions, tally)
     planned = {"questions": questions.planned + tally.follow_ups}
-    standings = _count(config, folder, status, reason, planned)
+    same = _same_models(config, fingerprints)
+    standings = _count(config, folder, status, reason, planned, same)
     body = manifest(
         config,
         fingerprints,
@@ -61,11 +63,12 @@ def tally_folder(path: Path) -> dict[str, Json]:
     if not folder.manifest_path.exists():
         raise SetupError(f"{path} holds no run: there is no manifest.json in it")
     held = folder.read_manifest()
+    agents = held.get("agents", [])
+    same = same_models(agents)
     if folder.config_path.exists():
         config = load_config(folder.config_path, environ={})
         planned = {"questions": held.get("counts", {}).get("questions", {}).get("planned", 0)}
-        return _count(config, folder, held["status"], held.get("status_reason"), planned)
-    agents = held.get("agents", [])
+        return _count(config, folder, held["status"], held.get("status_reason"), planned, same)
     if not any("examinee" in agent.get("roles", ()) for agent in agents):
         raise SetupError(
             f"{path} holds questions and no answers, so there is nothing to count: name "
@@ -92,6 +95,7 @@ def tally_folder(path: Path) -> dict[str, Json]:
         },
         settings=TallySettings(full_mark=float(held.get("full_mark") or 5)),
         variants={a["name"]: a["variant_of"] for a in agents if a.get("variant_of")},
+        same=same,
     )
 
 
@@ -101,6 +105,7 @@ def _count(
     status: Status,
     reason: str | None,
     planned: Mapping[str, int],
+    same: Sequence[tuple[str, ...]],
 ) -> dict[str, Json]:
     return count_votes(
         exam=ExamInfo(config.name, config.protocol, config.seed, status, reason, planned),
@@ -113,8 +118,24 @@ def _count(
         judges={agent.name: JudgeInfo(agent.judge.by) for agent in config.agents_in("judge")},
         settings=_settings(config),
         variants={a.name: a.variant_of for a in config.agents if a.variant_of},
+        same=same,
         probes=folder.probes(),
     )
+
+
+def _same_models(
+    config: ExamConfig, fingerprints: Mapping[str, Mapping[str, Json]]
+) -> list[tuple[str, ...]]:
+    """As the manifest will tell."""
+    agents = [
+        {
+            "name": agent.name,
+            "variant_of": agent.variant_of,
+            "fingerprint": fingerprints.get(agent.name, {}),
+        }
+        for agent in config.agents
+    ]
+    return same_models(agents)
 
 
 def _settings(config: ExamConfig) -> TallySettings:

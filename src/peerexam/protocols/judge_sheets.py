@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +12,7 @@ from peerexam.calls import Json
 from peerexam.protocols.gathering import Gathered
 from peerexam.protocols.standings_json import estimate_json, planned_and_ok
 from peerexam.protocols.tally_settings import FitnessLimits, JudgeInfo, TallySettings
+from peerexam.protocols.third_parties import ThirdParties, third_parties
 from peerexam.records import Probe
 from peerexam.stats.attack_success import attack_success
 from peerexam.stats.bias import (
@@ -50,6 +51,7 @@ class JudgeSheet:
         attack_success: How often answers that ordered it about had their way; None where the exam
             does not ask.
         self_preference: None where it was not asked about its own answers.
+        third_parties: Who speaks in its third-party estimate; None where it does not answer.
         peer_agreement: With all other judges, fit or not, on answers of neither.
     """
 
@@ -60,6 +62,7 @@ class JudgeSheet:
     gave_nothing: bool
     attack_success: Estimate | None
     self_preference: SelfPreference | None
+    third_parties: ThirdParties | None
     peer_agreement: PeerAgreement
     triads: Triads
     cycles: list[tuple[str, ...]]
@@ -81,7 +84,7 @@ class JudgeSheet:
 
     def to_json(self) -> dict[str, Json]:
         """Its entry in `standings.json`."""
-        own = self.self_preference
+        own, others = self.self_preference, self.third_parties
         return {
             "agent": self.agent,
             "by": self.by,
@@ -91,11 +94,12 @@ class JudgeSheet:
             "intervals": {name: _interval(self.measures[name]) for name in _MEASURES},
             "attack_success": None if self.attack_success is None else _share(self.attack_success),
             "self_preference": None
-            if own is None
+            if own is None or others is None
             else {
                 "win_rate": estimate_json(own.win_rate),
                 "rank_bias": estimate_json(own.rank_bias),
                 "third_party": estimate_json(own.third_party),
+                "third_parties": others.to_json(),
             },
             "peer_agreement": _agreement(self.peer_agreement),
             "circular_triads": {"count": self.triads.count, "of": self.triads.of},
@@ -116,15 +120,18 @@ def judge_sheets(
     settings: TallySettings,
     seed: int,
     probes: Iterable[Probe] = (),
+    same: Sequence[Collection[str]] = (),
 ) -> list[JudgeSheet]:
     """One sheet a judge, in the order of `judges`; verdicts on own answers are used here.
 
-    `pairs` are results of the table's verdicts without those; `seed` is the run's.
+    `pairs` are results of the table's verdicts without those; `seed` is the run's, and `same` are
+    groups of agents that are one model each.
     """
     c = table.verdicts
     measures = _measures(table, list(judges.values()), settings.confidence)
     orderless = [name for name, info in judges.items() if info.one_verdict_is_enough]
-    own = _self_preferences(table, settings, np.random.default_rng([seed, 1]), orderless)
+    own = _self_preferences(table, settings, np.random.default_rng([seed, 1]), orderless, same)
+    others = third_parties(c, same)
     peers = rows_where(c, ~on_own_answer(c))
     rule = settings.disagreement
     triads = circular_triads(peers, rule=rule, orderless=orderless)
@@ -141,6 +148,7 @@ def judge_sheets(
             gave_nothing=_gave_nothing(table, place),
             attack_success=attacks[name],
             self_preference=own[place],
+            third_parties=others.get(name),
             peer_agreement=agreeing[place],
             triads=triads[place],
             cycles=cycles[place],
@@ -193,7 +201,11 @@ def _attacks(
 
 
 def _self_preferences(
-    table: Gathered, settings: TallySettings, rng: Generator, orderless: Sequence[str]
+    table: Gathered,
+    settings: TallySettings,
+    rng: Generator,
+    orderless: Sequence[str],
+    same: Sequence[Collection[str]],
 ) -> list[SelfPreference | None]:
     c = table.verdicts
     asked = np.bincount(c.judge[on_own_answer(c)], minlength=len(c.judges)) > 0
@@ -203,6 +215,7 @@ def _self_preferences(
         c,
         rule=settings.disagreement,
         orderless=orderless,
+        same=same,
         rounds=settings.rounds,
         rng=rng,
         confidence=settings.confidence,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from peerexam.calls import Json, canonical_json
 from peerexam.errors import SetupError
@@ -66,3 +66,10 @@ def joined(names: Sequence[str], groups: Iterable[Sequence[str]]) -> list[tuple[
     for name in names:
         found.setdefault(of[name], []).append(name)
     return [tuple(group) for group in found.values() if len(group) > 1]
+
+
+def within(groups: Iterable[Collection[str]], names: Iterable[str]) -> list[tuple[str, ...]]:
+    """Groups without those that play no part, in the order of the names; none of one name alone."""
+    there = list(names)
+    kept = (tuple(name for name in there if name in group) for group in groups)
+    return [group for group in kept if len(group) > 1]

@@ -7,14 +7,14 @@ starts from a run's records, or from scores of any origin.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from peerexam.calls import Json
 from peerexam.errors import SetupError
-from peerexam.protocols.same_model import joined
+from peerexam.protocols.same_model import joined, within
 from peerexam.protocols.self_bias_json import (
     bias_measures,
     decomposition_json,
@@ -25,6 +25,7 @@ from peerexam.protocols.self_bias_json import (
 )
 from peerexam.protocols.self_bias_run import RunTables, read_run
 from peerexam.protocols.study_result import Measure, StudyResult
+from peerexam.stats.all_alike import QUESTIONS_ALIKE
 from peerexam.stats.benchmark_table import BenchmarkTable, Orientation, table_from_scores
 from peerexam.stats.decomposition import Decomposition, decompose_comparisons, decompose_scores
 from peerexam.stats.self_bias import ALL_ALIKE, self_bias
@@ -46,6 +47,9 @@ AGREED = (
     "off if as many segments differ as could without any of them being seen. It may hold 0 where p "
     "is small: the test takes it that without a bias a difference is as likely with either sign"
 )
+ALIKE_ENDS = (ALL_ALIKE, SOME_ALIKE, QUESTIONS_ALIKE)
+"""How the method of an estimate ends that rests on segments, or questions, that are all alike."""
+
 TIES = "ties get average ranks, which the paper leaves open"
 
 
@@ -95,11 +99,16 @@ def _of_run(
     path: Path, run: RunTables, rounds: int, seed: int, same: Sequence[Sequence[str]]
 ) -> StudyResult:
     names = dict.fromkeys(name for name in (*run.agents, *run.judges, *run.authors) if name)
-    groups = joined(tuple(names), [*_within(run.same, names), *same])
+    groups = joined(tuple(names), [*within(run.same, names), *same])
     measures, tables = _by_role(run.roles, rounds, seed, groups)
     if "evaluator" in run.roles:
         found = self_preference(
-            run.verdicts, rule=run.rule, orderless=run.orderless, rounds=rounds, rng=_rng(seed, 9)
+            run.verdicts,
+            rule=run.rule,
+            orderless=run.orderless,
+            same=groups,
+            rounds=rounds,
+            rng=_rng(seed, 9),
         )
         measures += win_rate_measures(run.judges, found)
     parts = dict(_run_parts(run, rounds, seed))
@@ -109,10 +118,6 @@ def _of_run(
     tables["sources"] = diversity_json(source_diversity(run.sources, seed=seed), seed)
     tables["missing_roles"] = dict(run.missing)
     notes = [*run.notes, *_about_twins(groups, tables)]
-    if groups and "evaluator" in run.roles:
-        notes.append(
-            "self_preference_third_party is as the standings have it, where they are third parties"
-        )
     notes += [*(f"no {role}: {why}" for role, why in run.missing.items())]
     return _result(path, measures, tables, notes, rounds, seed, None)
 
@@ -186,14 +191,6 @@ def _by_role(
             left = dict(zip(found.agents, found.third_parties, strict=True))
             tables["third_parties"][role or "scores"] = left
     return measures, tables
-
-
-def _within(groups: Sequence[Sequence[str]], names: Container[str]) -> Iterator[Sequence[str]]:
-    """Groups without those that play no part here."""
-    for group in groups:
-        here = [name for name in group if name in names]
-        if here:
-            yield here
 
 
 def _about_twins(groups: Sequence[Sequence[str]], tables: Mapping[str, Json]) -> Iterator[str]:
@@ -275,7 +272,7 @@ def _result(
     if not any(one.estimate.value is not None for one in measures):
         why = "; ".join(notes) or "no model is both target and benchmark"
         raise SetupError(f"self-bias cannot be told from {path}: {why}")
-    if any(one.estimate.method.endswith((ALL_ALIKE, SOME_ALIKE)) for one in measures):
+    if any(one.estimate.method.endswith(ALIKE_ENDS) for one in measures):
         notes = [*notes, AGREED]
     about: dict[str, Json] = {"source": path.name, "rounds": rounds, "seed": seed}
     if orientation is not None:

@@ -8,7 +8,7 @@ standings stands what they rest on. `docs/standings-format.md` has the keys.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -17,6 +17,7 @@ from peerexam.calls import Json
 from peerexam.protocols.benchmarking import Benchmark
 from peerexam.protocols.gathering import Gathered, gather
 from peerexam.protocols.judge_sheets import JudgeSheet, judge_sheets
+from peerexam.protocols.same_model import within
 from peerexam.protocols.standings_json import (
     agreement_rows,
     counts_of,
@@ -27,6 +28,7 @@ from peerexam.protocols.standings_json import (
     win_rate_tables,
 )
 from peerexam.protocols.tally_settings import ExamInfo, FitnessLimits, JudgeInfo, TallySettings
+from peerexam.protocols.third_parties import third_parties
 from peerexam.records import Answer, Mark, Probe, Question, Ranking, Verdict
 from peerexam.stats.ballots import ballots_from, positions_by_marks
 from peerexam.stats.depth import DepthRound, depth_by_round
@@ -60,6 +62,7 @@ def tally(
     judges: Mapping[str, JudgeInfo],
     settings: TallySettings = _DEFAULT,
     variants: Mapping[str, str] | None = None,
+    same: Sequence[Collection[str]] = (),
     probes: Iterable[Probe] = (),
 ) -> dict[str, Json]:
     """Count the votes.
@@ -78,6 +81,8 @@ def tally(
         judges: The judges, by name.
         settings: How to count.
         variants: Examinee to the name of the agent it is a variant of.
+        same: Groups of agents that are one model each, as `same_model.same_models` has them: none
+            of a group is a third party where another of it wrote one of the answers.
         probes: What judges made of answers that ordered them about, where they were probed.
 
     Returns:
@@ -97,7 +102,8 @@ def tally(
     orderless = [name for name, info in judges.items() if info.one_verdict_is_enough]
     peers = rows_where(table.verdicts, ~on_own_answer(table.verdicts))
     pairs = combine_orders(peers, settings.disagreement, orderless)
-    sheets = judge_sheets(table, pairs, judges, settings, exam.seed, probes)
+    twins = within(same, dict.fromkeys((*agents, *judges)))
+    sheets = judge_sheets(table, pairs, judges, settings, exam.seed, probes, twins)
     fit = [place for place, sheet in enumerate(sheets) if sheet.counts]
     counted = fit if len(fit) >= settings.quorum else list(range(len(sheets)))
     first = _first_round(table.marks, table)
@@ -110,6 +116,7 @@ def tally(
         "seed": exam.seed,
         "status": exam.status,
         "status_reason": exam.status_reason,
+        "same_model": twins,
         "standings": _standings(vote, marked, counted, agents, variants or {}),
         "voting": {
             **_voting(vote, sheets, fit, settings, agents),
@@ -119,7 +126,7 @@ def tally(
         "judges": [sheet.to_json() for sheet in sheets],
         "win_rates": win_rate_tables(table.positions, pairs, counted),
         "full_marks": full_mark_tables(marked, agents, tuple(judges)),
-        "home_advantage": _home_advantage(table, peers, counted, settings, exam.seed),
+        "home_advantage": _home_advantage(table, peers, counted, settings, exam.seed, twins),
         "depth": depth_rows(_depth(table, counted, settings)),
         "agreement": agreement_rows(table, pairs),
         "benchmark": Benchmark(table, questions, counted, settings, exam.seed).to_json(),
@@ -288,22 +295,26 @@ def _home_advantage(
     counted: Sequence[int],
     settings: TallySettings,
     seed: int,
+    same: Sequence[Collection[str]],
 ) -> list[Json]:
     """Per agent; empty where no question has an author among the agents."""
     authors = dict(zip(table.questions.ids, table.questions.authors, strict=True))
     if not set(authors.values()) & set(peers.agents):
         return []
     keep = table.questions.first_round[peers.question] & np.isin(peers.judge, list(counted))
+    heard = rows_where(peers, keep)
     found: list[Estimate] = home_advantage(
-        rows_where(peers, keep),
+        heard,
         authors,
         rule=settings.disagreement,
+        same=same,
         rounds=settings.rounds,
         rng=np.random.default_rng([seed, 2]),
         confidence=settings.confidence,
     )
+    others = third_parties(heard, same)
     return [
-        {"agent": name, **estimate_json(estimate)}
+        {"agent": name, **estimate_json(estimate), "third_parties": others[name].to_json()}
         for name, estimate in zip(peers.agents, found, strict=True)
     ]
 

@@ -146,6 +146,7 @@ def _judges_facts(standings: Mapping[str, Json]) -> dict[str, Any]:
         "self_preference": judges_view.self_preference_rows(standings),
         "share_axis": share_axis,
         "rank_axis": rank_axis,
+        "one_model": judges_view.one_model(standings),
         "home": judges_view.home_rows(standings),
         "home_axis": judges_view.home_axis(standings),
         "agreement": judges_view.agreement_rows(standings),

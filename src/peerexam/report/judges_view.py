@@ -85,18 +85,27 @@ class Effect:
 
 @dataclass(frozen=True, slots=True)
 class SelfPreferenceRow:
-    """One judge's three estimates, in the order of `ESTIMATES`."""
+    """One judge's three estimates, in the order of `ESTIMATES`.
+
+    Attributes:
+        left: How many third parties are left, where one is left out; else empty.
+        relatives: Judges that are no third parties to it, being the same model.
+    """
 
     agent: str
     effects: tuple[Effect, ...]
+    left: str
+    relatives: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class HomeRow:
-    """One author's home advantage."""
+    """One author's home advantage; `left` and `relatives` as in `SelfPreferenceRow`."""
 
     agent: str
     effect: Effect
+    left: str
+    relatives: tuple[str, ...]
 
 
 def judge_rows(standings: Standings) -> list[JudgeRow]:
@@ -165,6 +174,7 @@ def self_preference_rows(standings: Standings) -> list[SelfPreferenceRow]:
                 )
                 for key in ESTIMATES
             ),
+            *_third_parties(judge["self_preference"]),
         )
         for judge in standings.get("judges", [])
         if judge.get("self_preference")
@@ -200,9 +210,28 @@ def home_rows(standings: Standings) -> list[HomeRow]:
     """Every author's home advantage."""
     axis, alpha = home_axis(standings), _alpha(standings)
     return [
-        HomeRow(row["agent"], _effect(row, axis, as_points=True, alpha=alpha, words=_HOME))
+        HomeRow(
+            row["agent"],
+            _effect(row, axis, as_points=True, alpha=alpha, words=_HOME),
+            *_third_parties(row),
+        )
         for row in standings.get("home_advantage") or []
     ]
+
+
+def one_model(standings: Standings) -> list[str]:
+    """Which agents are one model, and what follows; nothing in standings of older versions."""
+    return [
+        f"{', '.join(group[:-1])} and {group[-1]} are one model: none of them is a third party "
+        "where another wrote one of the answers."
+        for group in standings.get("same_model") or []
+    ]
+
+
+def _third_parties(held: Mapping[str, Json]) -> tuple[str, tuple[str, ...]]:
+    told = held.get("third_parties") or {}
+    relatives = tuple(told.get("left_out") or ())
+    return (str(told.get("count") or 0) if relatives else "", relatives)
 
 
 def _alpha(standings: Standings) -> float:

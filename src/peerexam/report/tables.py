@@ -10,7 +10,7 @@ from typing import Any
 from peerexam.calls import Json
 from peerexam.report.conclusion import Standings, basis, cautions, headline
 from peerexam.report.inert import Cell, csv_text, markdown_text, printable, width_of
-from peerexam.report.judges_view import Measure, judge_rows
+from peerexam.report.judges_view import Measure, judge_rows, one_model
 from peerexam.report.numbers import MISSING, signed, span
 from peerexam.report.standings_view import standing_rows
 from peerexam.runfolder import RunFolder
@@ -66,6 +66,7 @@ def standings_text(standings: Standings) -> str:
         heads, lines = _only_if_probed(judges, standings)
         numbers = {at for at, head in enumerate(heads) if head in _JUDGE_NUMBERS}
         parts.append(grid(heads, lines, right=numbers))
+        parts += [_paragraph(text) for text in one_model(standings)]
     parts += [_paragraph(text) for text in cautions(standings)]
     return "\n\n".join(parts)
 

@@ -20,6 +20,9 @@ from peerexam.stats.tables import Floats, Ints
 
 _NO_ROOM = 1e-12
 
+QUESTIONS_ALIKE = "questions all alike: exact bound of how many could differ"
+"""What an estimate's method ends with where a bootstrap over questions had nothing to draw."""
+
 ALIKE = 1e-9
 """Values are alike that are no further apart; ranks and win points are coarser by far."""
 
@@ -30,7 +33,16 @@ def alike(values: Floats) -> bool:
     return len(known) > 0 and float(np.ptp(known)) <= ALIKE
 
 
-def most_moved(room: Floats, n: Ints, confidence: float) -> float:
+def worth(weights: Floats) -> float:
+    """How many values of one weight those of several weights are worth: Σ w ÷ max w.
+
+    Of a mean with weights, those that count most may be the ones that differ. At most as many as
+    there are, and as many where all weights are the same.
+    """
+    return float(weights.sum() / weights.max())
+
+
+def most_moved(room: Floats, n: Floats | Ints, confidence: float) -> float:
     """How far a sum of means may be off where each mean's values are all alike.
 
     Largest Σ room_a q_a over all shares q that leave what was seen a chance of α = 1 − confidence:
@@ -38,7 +50,7 @@ def most_moved(room: Floats, n: Ints, confidence: float) -> float:
 
     Args:
         room: One a mean, at least 0: from its value to the end of its scale.
-        n: One a mean: how many values were seen.
+        n: One a mean: how many values were seen, or what those seen are worth.
         confidence: Of the bound.
 
     Raises:
@@ -62,6 +74,21 @@ def most_moved(room: Floats, n: Ints, confidence: float) -> float:
         places = np.flatnonzero(free)
         free[places[share < 0]] = False
     return 0.0
+
+
+def alike_interval(value: float, span: float, n: float, confidence: float) -> tuple[float, float]:
+    """Interval of one mean whose values are all alike.
+
+    Args:
+        value: The mean.
+        span: Of the scale's two ends, −span and span.
+        n: How many values were seen.
+        confidence: Of the interval.
+    """
+    below, above = (
+        most_moved(np.array([span + side]), np.array([n]), confidence) for side in (value, -value)
+    )
+    return value - below, value + above
 
 
 def widened(

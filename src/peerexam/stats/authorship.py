@@ -71,7 +71,7 @@ class Alike:
 
     low: Floats
     high: Floats
-    seen: Ints
+    seen: Floats | Ints
 
 
 def author_interval(

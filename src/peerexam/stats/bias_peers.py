@@ -1,4 +1,4 @@
-"""Who counts as a peer of whom in self-bias, and by how much.
+"""Who counts as a peer of whom in self-bias and self-preference, and by how much.
 
 For Eq. 1 every other benchmark is a peer. A third party on a rival is a benchmark that is neither
 the model nor that rival. Two agents of one model (asked with another prompt, or at another
@@ -48,6 +48,22 @@ class Peers:
             if not bool(peers[:, ~self.twins[agent]].any()):
                 peers[:] = False  # what twins make of each other is no preference for oneself
         return np.asarray(peers, dtype=np.float64)
+
+    def related(self) -> Mask:
+        """Who wrote neither of two answers and is no third party on them all the same.
+
+        Because it is one model with an author of theirs, or because the row's target has no third
+        party on any rival of another model.
+
+        Returns:
+            Shape benchmarks × targets × targets, the last two being a target and its rival.
+        """
+        places = np.arange(self.kin.shape[1])
+        third = [self.counted("third", agent) > 0 for agent in places.tolist()]
+        own = np.array(self.own, dtype=np.int64)[:, None, None]
+        apart = (own != places[:, None]) & (own != places)
+        held = np.stack(third, axis=1) if third else np.zeros(apart.shape, dtype=np.bool_)
+        return np.asarray(apart & ~held & (places[:, None] != places), dtype=np.bool_)
 
     def third_parties(self, agent: int) -> int:
         """How many benchmarks are third parties to a target on any of its rivals."""

@@ -1,12 +1,20 @@
-"""Whether an agent does better on the questions it wrote itself."""
+"""Whether an agent does better on the questions it wrote itself.
+
+Where all questions of one side, its own or others', say the same, resampling takes that side's rate
+for certain. It is then given the room that so many questions leave (`stats.all_alike`), as is done
+in `stats.authorship`, and joined to the interval of the other side.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from peerexam.stats.all_alike import QUESTIONS_ALIKE, worth
+from peerexam.stats.authorship import Alike, author_interval
+from peerexam.stats.bias_peers import peers_of
 from peerexam.stats.cluster_ratio import check_settings, draws, expanded_quantiles, sum_by_cluster
 from peerexam.stats.estimate import Estimate
 from peerexam.stats.holm import with_holm
@@ -19,6 +27,9 @@ _METHOD = (
     "third-party win rate on own minus on others' questions; bootstrap over questions (expanded "
     "percentile, own and others' apart), permuted authorship, Holm over agents; n counts questions"
 )
+
+_LEAST, _MOST = np.array([[0.0], [-1.0]]), np.array([[1.0], [0.0]])
+"""What the rate at home adds to the difference at least and at most, and what that away does."""
 
 _CELLS = 500_000
 """Random numbers held in memory at a time. Points are quarters, so that how many moves nothing."""
@@ -38,6 +49,12 @@ class _Side:
     def rate(self) -> float:
         return float(_rates(self.points.sum(axis=0), self.count.sum(axis=0)))
 
+    @property
+    def worth(self) -> float:
+        """How many questions of equal weight it rests on, against the opponent met on fewest."""
+        met = self.count[:, self.count.any(axis=0)]
+        return min(worth(column) for column in met.T)
+
 
 def _rates(points: Floats, count: Floats) -> Floats:
     """Mean over opponents (the last axis) of the win rates against those that were met."""
@@ -56,6 +73,7 @@ def home_advantage(
     *,
     rule: Disagreement = "tie",
     orderless: Collection[str] = (),
+    same: Sequence[Collection[str]] = (),
     rounds: int = 10_000,
     rng: np.random.Generator,
     confidence: float = 0.95,
@@ -64,7 +82,8 @@ def home_advantage(
 
     Positive means that it does better at home; the unit is win rate (−1..1), ties half, as mean
     over its opponents, so that a sort's choice of opponents does not enter. Only third
-    parties judge: neither the agent nor its rival of the moment, so no self-preference enters.
+    parties judge: neither the agent nor its rival of the moment, nor another agent of their models,
+    so no self-preference enters.
     Nothing else is adjusted for: where every author is better at home, an agent's rate on others'
     questions is lowered by its rivals' advantage there, and the difference shows some of that too.
 
@@ -73,6 +92,7 @@ def home_advantage(
         authors: Question id to the name of its author. Questions without one are left out.
         rule: What two orders that disagree amount to.
         orderless: Judges that see no order; for them one verdict a pair is enough.
+        same: Groups of names that are one model each.
         rounds: Bootstrap rounds, and permutations of the test.
         rng: Where all randomness comes from.
         confidence: Of the intervals.
@@ -85,7 +105,8 @@ def home_advantage(
         StatisticsError: Bad settings.
     """
     check_settings(rounds, confidence)
-    points, count = _third_party_sums(c, rule, orderless)
+    related = peers_of(c.agents, c.judges, same).related() if same else None
+    points, count = _third_party_sums(c, rule, orderless, related)
     compared = count.sum(axis=2) > 0
     judged = np.bincount(c.question, minlength=len(c.questions)) > 0
     writer = [authors.get(name) for name in c.questions]
@@ -98,11 +119,19 @@ def home_advantage(
         n = int((compared[:, agent] & known).sum())
         left_out = int(judged.sum()) - n
         estimates.append(_difference(home, away, n, left_out, rounds, rng, confidence))
+    if same:
+        estimates = [_with_relatives_told(one) for one in estimates]
     return with_holm(estimates)
 
 
+def _with_relatives_told(one: Estimate) -> Estimate:
+    if one.value is not None:
+        return one
+    return replace(one, reason=f"{one.reason}; another agent of the same model is none")
+
+
 def _third_party_sums(
-    c: Comparisons, rule: Disagreement, orderless: Collection[str]
+    c: Comparisons, rule: Disagreement, orderless: Collection[str], related: Mask | None
 ) -> tuple[Floats, Floats]:
     """As `PairPoints.third_party_sums`, some questions at a time: what is in between is large."""
     size = len(c.agents)
@@ -112,7 +141,8 @@ def _third_party_sums(
         keep = (block.start <= c.question) & (c.question < block.stop)
         part = rows_where(c, keep)
         part = replace(part, questions=c.questions[block], question=part.question - block.start)
-        points[block], count[block] = pair_points(part, rule, orderless).third_party_sums()
+        pairs = pair_points(part, rule, orderless, related)
+        points[block], count[block] = pairs.third_party_sums()
     return points, count
 
 
@@ -139,12 +169,18 @@ def _difference(
     value = home.rate - away.rate
     low: float | None = None
     high: float | None = None
-    if min(len(home.count), len(away.count)) >= 2:
-        values = _resampled(home, rounds, rng) - _resampled(away, rounds, rng)
-        fewest = min(len(home.count), len(away.count))
-        low, high = expanded_quantiles(values, fewest, confidence)
+    method = _METHOD
+    fewest = min(len(home.count), len(away.count))
+    if fewest >= 2:
+        drawn = _resampled(home, rounds, rng), _resampled(away, rounds, rng)
+        low, high = expanded_quantiles(drawn[0] - drawn[1], fewest, confidence)
+        seen = np.array([[home.worth], [away.worth]])
+        held, wider = (drawn[0], -drawn[1]), Alike(_LEAST, _MOST, seen)
+        certain = author_interval((low, high), value, held, wider, 0, confidence)
+        if certain:
+            (low, high), method = certain, f"{_METHOD}; {QUESTIONS_ALIKE}"
     p = _permutation_p(home, away, value, rounds, rng)
-    return Estimate(value, low, high, p=p, n=n, left_out=left_out, method=_METHOD)
+    return Estimate(value, low, high, p=p, n=n, left_out=left_out, method=method)
 
 
 def _resampled(side: _Side, rounds: int, rng: np.random.Generator) -> Floats:

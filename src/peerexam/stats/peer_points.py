@@ -26,12 +26,15 @@ class PairPoints:
         count: How many judges that are.
         own: By the row's agent as judge; NaN where it is none or has no result.
         asked: The row's agent was asked, as judge, about this pair of its own.
+        related: Sum and number, as `total` and `count`, over judges that wrote neither answer and
+            are no third parties all the same; None where there is no such judge.
     """
 
     total: Floats
     count: Floats
     own: Floats
     asked: Mask
+    related: tuple[Floats, Floats] | None = None
 
     def peers(self) -> Floats:
         """Mean over all judges but the row's agent; NaN where there is none."""
@@ -39,10 +42,15 @@ class PairPoints:
         return _mean(self.total - np.where(known, self.own, 0.0), self.count - known)
 
     def third_party_sums(self) -> tuple[Floats, Floats]:
-        """Sum and number over the judges that are neither the row's agent nor the column's."""
+        """Sum and number over the judges that are neither the row's agent nor the column's.
+
+        Nor one model with either, as far as that was told.
+        """
         rival = 1.0 - self.own.transpose(0, 2, 1)
         total = self.total - np.nan_to_num(self.own) - np.nan_to_num(rival)
         count = self.count - ~np.isnan(self.own) - ~np.isnan(rival)
+        if self.related is not None:
+            total, count = total - self.related[0], count - self.related[1]
         return np.where(count > 0, total, 0.0), count
 
     def third_party(self) -> Floats:
@@ -69,25 +77,45 @@ def _mean(total: Floats, count: Floats) -> Floats:
     return mean
 
 
-def pair_points(c: Comparisons, rule: Disagreement, orderless: Collection[str] = ()) -> PairPoints:
+def pair_points(
+    c: Comparisons,
+    rule: Disagreement,
+    orderless: Collection[str] = (),
+    related: Mask | None = None,
+) -> PairPoints:
     """Sum the judges' folded results: of pairs that stood side by side before the judge only.
 
     What a sort implies about other pairs is not counted. Its chance differs from that of a direct
     comparison (ties join whole groups), so a judge's direct verdicts on its own answers would
     differ from it without any preference.
+
+    Args:
+        c: Verdicts.
+        rule: What two orders that disagree amount to.
+        orderless: Judges that see no order.
+        related: Who wrote neither answer and is no third party all the same (shape: judges × agents
+            × agents), as `bias_peers.Peers.related` has it.
     """
     shape = (len(c.questions), len(c.agents), len(c.agents))
     total, count, own = np.zeros(shape), np.zeros(shape), np.full(shape, np.nan)
     asked: Mask = np.zeros(shape, dtype=np.bool_)
+    kin = None
+    if related is not None and bool(related.any()):
+        kin = np.zeros(shape), np.zeros(shape)
     agent_at = agent_of_judge(c.agents, c.judges)
-    for agent, orders in zip(agent_at, fold_orders(c, rule, orderless), strict=True):
+    folded = fold_orders(c, rule, orderless)
+    for judge, (agent, orders) in enumerate(zip(agent_at, folded, strict=True)):
         points = orders.points
         total += np.nan_to_num(points)
         count += ~np.isnan(points)
         if agent >= 0:
             own[:, agent] = points[:, agent]
             asked[:, agent] = orders.asked[:, agent]
-    return PairPoints(total, count, own, asked)
+        if kin is not None and related is not None and bool(related[judge].any()):
+            seen = ~np.isnan(points) & related[judge]
+            kin[0][seen] += points[seen]
+            kin[1][seen] += 1
+    return PairPoints(total, count, own, asked, kin)
 
 
 def any_sorted(c: Comparisons) -> bool:

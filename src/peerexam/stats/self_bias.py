@@ -34,7 +34,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from peerexam.stats.all_alike import alike, most_moved
+from peerexam.stats.all_alike import alike, alike_interval
 from peerexam.stats.benchmark_table import BenchmarkTable, mean_known
 from peerexam.stats.bias_peers import KINDS, Kind, Peers, peers_of
 from peerexam.stats.cluster_ratio import check_settings, expanded_quantiles
@@ -207,11 +207,8 @@ def _mean_difference(
     if n >= 2:
         low, high = expanded_quantiles(resampled_means(column, rounds, rng), n, confidence)
     if n >= 2 and alike(known):
-        below, above = (
-            most_moved(np.array([span + side]), np.array([n]), confidence)
-            for side in (value, -value)
-        )
-        low, high, method = value - below, value + above, f"; {ALL_ALIKE}"
+        low, high = alike_interval(value, span, n, confidence)
+        method = f"; {ALL_ALIKE}"
     return Estimate(value, low, high, p=flipped_p(known, rounds, rng), n=n, method=method)
 
 

@@ -3,16 +3,23 @@
 The paper's measure compares a judge's view of itself with its peers' view (Eq. 1, and its
 counterpart in win rates). A peer that favours itself marks its rivals down, so its own
 self-preference leaks into everybody else's reading. The third estimate counts only judges that
-have no answer in the comparison and so is free of that.
+have no answer in the comparison and so is free of that; nor has another agent of theirs, where
+several agents are one model (`stats.bias_peers`).
+
+Where all questions say the same, a bootstrap would claim to be sure. The interval then says how far
+the value may be off if as many questions differ as could without one of those seen being among them
+(`stats.all_alike`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from peerexam.stats.all_alike import QUESTIONS_ALIKE, alike, alike_interval, worth
+from peerexam.stats.bias_peers import peers_of
 from peerexam.stats.cluster_ratio import (
     bootstrap_ratios,
     check_settings,
@@ -37,7 +44,8 @@ class SelfPreference:
             questions and opponents; in −1..1.
         rank_bias: Own rank by own judgement minus the peers' mean, θ_ii − mean_{j≠i} θ_ij
             (paper 004, Eq. 1); in ranks.
-        third_party: Like `win_rate`, against judges that wrote neither of the two answers.
+        third_party: Like `win_rate`, against judges that wrote neither of the two answers, and are
+            no other agent of a model that did.
     """
 
     win_rate: Estimate
@@ -50,12 +58,14 @@ class _Measure:
     """Differences own − others (shape: questions × agents × comparisons), NaN where none.
 
     Attributes:
+        span: How large a difference can be, in either direction.
         unit: What one comparison is.
         reason: Why there is no value, where there is none.
     """
 
     differences: Floats
     asked: Floats
+    span: float
     unit: str
     reason: str
 
@@ -65,6 +75,7 @@ def self_preference(
     *,
     rule: Disagreement = "tie",
     orderless: Collection[str] = (),
+    same: Sequence[Collection[str]] = (),
     rounds: int = 10_000,
     rng: np.random.Generator,
     confidence: float = 0.95,
@@ -83,6 +94,8 @@ def self_preference(
         c: Verdicts, self-judgements included.
         rule: What two orders that disagree amount to.
         orderless: Judges that see no order; for them one verdict a pair is enough.
+        same: Groups of names that are one model each: none of a group is a third party where
+            another of it wrote one of the answers.
         rounds: Bootstrap rounds, and sign patterns of the test.
         rng: Where all randomness comes from.
         confidence: Of the intervals.
@@ -95,14 +108,15 @@ def self_preference(
         StatisticsError: Bad settings.
     """
     check_settings(rounds, confidence)
-    pairs = pair_points(c, rule, orderless)
+    related = peers_of(c.agents, c.judges, same).related() if same else None
+    pairs = pair_points(c, rule, orderless, related)
     own_of_judge: list[int] = agent_of_judge(c.agents, c.judges).tolist()
     judged_itself: list[bool] = np.any(pairs.asked, axis=(0, 2)).tolist()
     agents = [place for place in own_of_judge if place >= 0 and judged_itself[place]]
     measures = (
         _win_rate(pairs),
         _rank_bias(c, pairs, rule, orderless),
-        _third_party(pairs),
+        _third_party(pairs, bool(same)),
     )
     estimates = [_estimate(c, measure, agents, rounds, rng, confidence) for measure in measures]
     of_agent = {
@@ -116,6 +130,7 @@ def _win_rate(pairs: PairPoints) -> _Measure:
     return _Measure(
         pairs.own - pairs.peers(),
         pairs.asked.astype(np.float64),
+        1.0,
         "(question, opponent)s",
         "no pair of its own was judged readably both by it and by a peer",
     )
@@ -125,11 +140,13 @@ def _rank_bias(
     c: Comparisons, pairs: PairPoints, rule: Disagreement, orderless: Collection[str]
 ) -> _Measure:
     asked = np.asarray(pairs.asked.any(axis=2), dtype=np.float64)[:, :, None]
+    most = float(len(c.agents) - 1)
     if any_sorted(c):
         lost = pairs.peers() - pairs.own
         return _Measure(
             (_mean_known(lost) * pairs.asked.sum(axis=2))[:, :, None],
             asked,
+            most,
             "questions; ranks as 1 + opponents that won, ties half, from direct comparisons, since "
             "judges sorted",
             "no pair of its own was judged readably both by it and by a peer",
@@ -138,6 +155,7 @@ def _rank_bias(
     return _Measure(
         (ranks.own - ranks.peers)[:, :, None],
         asked,
+        most,
         "questions",
         "no question was ranked completely both by it, own answer included, and by a peer",
     )
@@ -151,13 +169,16 @@ def _mean_known(values: Floats) -> Floats:
     return mean
 
 
-def _third_party(pairs: PairPoints) -> _Measure:
+def _third_party(pairs: PairPoints, related: bool) -> _Measure:
+    nor = ", nor did another agent of its model" if related else ""
     return _Measure(
         pairs.own - pairs.third_party(),
         pairs.asked.astype(np.float64),
+        1.0,
         "(question, opponent)s",
         "no pair of its own was judged readably both by it and by a third party, a judge that "
-        "wrote neither answer; where all are examinees, that takes at least three judges",
+        f"wrote neither answer{nor}; where all are examinees, that takes at least three judges"
+        + (" of different models" if related else ""),
     )
 
 
@@ -185,6 +206,9 @@ def _estimate(
             family.append(_undefined(measure, int(asked[k])))
             continue
         low, high = ends[k] or (None, None)
+        certain = ends[k] and _where_alike(above[:, k], below[:, k], measure.span, confidence)
+        if certain:
+            low, high = certain
         family.append(
             Estimate(
                 float(above[:, k].sum() / n[k]),
@@ -193,10 +217,23 @@ def _estimate(
                 p=float(p[k]),
                 n=int(n[k]),
                 left_out=int(asked[k] - n[k]),
-                method=_METHOD + f"n counts {measure.unit}",
+                method=_METHOD
+                + f"n counts {measure.unit}"
+                + (f"; {QUESTIONS_ALIKE}" if certain else ""),
             )
         )
     return with_holm(family)
+
+
+def _where_alike(
+    above: Floats, below: Floats, span: float, confidence: float
+) -> tuple[float, float] | None:
+    """The interval of a ratio of sums by question where all questions say the same, else None."""
+    used = below > 0
+    if not alike(above[used] / below[used]):
+        return None
+    value = float(above.sum() / below.sum())
+    return alike_interval(value, span, worth(below[used]), confidence)
 
 
 def _undefined(measure: _Measure, left_out: int) -> Estimate:
