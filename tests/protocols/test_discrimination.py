@@ -177,6 +177,9 @@ async def test_a_verbatim_reply_names_the_candidate_by_its_text(tmp_path: Path) 
     result = await held(tmp_path, settings(variations="verbatim"), sums(copy))
     found = values(result, condition="verbatim")
     assert found["invalid"].value == 0.0
+    # Of several candidates with one text none is named: shares of labels would show a preference
+    # for the first of them.
+    assert not [name for name in found if name.startswith("label_")]
     for row in rows(tmp_path / CHOICES):
         own = [r for r in rows(tmp_path / CANDIDATES) if r["item"] == row["item"]]
         assert own[row["candidate"] - 1]["text"] == own[2]["text"]
@@ -236,6 +239,47 @@ async def test_peers_stand_beside_the_agent_itself(tmp_path: Path) -> None:
     assert own["dg_diff"].p_holm >= own["dg_diff"].p
     assert "p_holm" in result.measures[0].to_json()
     assert result.tables["task_average"]["plain"]["n"] == 2
+
+
+async def test_peers_choose_by_the_prompt_that_the_agent_chooses_by(tmp_path: Path) -> None:
+    # Both go by the place, so that over all rotations neither beats the other.
+    agents = [sums(first, name=name, unlike=True) for name in ("one", "two")]
+    what = settings(agents=("one", "two"), peers=True, variations="rotated,wording-2")
+    result = await held(tmp_path, what, *agents)
+    of_one = [row for row in rows(tmp_path / CHOICES) if row["agent"] == "one"]
+    assert {r["variation"] for r in of_one if r["chooser"] == "two"} == {"rotated"}
+    assert {r["variation"] for r in of_one if r["chooser"] == "one"} == {"rotated", "wording-2"}
+    gap = values(result)["self_minus_peers"]
+    assert (gap.value, gap.n) == (0.0, 40)
+    assert values(result, "one", "by two")["label_1"].n == 160
+    configs = [AgentConfig(name=name, model="file/none.jsonl") for name in what.agents]
+    plan = plan_discrimination(what, study_config(configs, "discriminate"))
+    asked = sum(is_choosing(request) for agent in agents for request in agent.requests)
+    # 40 items, four rotations by each of two and one other wording by the agent itself.
+    assert asked == 2 * 40 * (4 + 4 + 1)
+    assert asked == sum(one.calls.expected for one in plan.work if "choices" in one.task)
+
+
+async def test_the_votes_of_peers_elect_a_candidate(tmp_path: Path) -> None:
+    def silent(candidates: dict[int, str], right: int, rng: random.Random) -> str:
+        return "They are all fine."
+
+    agents = [
+        sums(first, name="one"),
+        sums(knowing(1.0), name="two"),
+        sums(knowing(1.0), name="three"),
+        sums(first, name="four"),
+        sums(silent, name="five"),
+    ]
+    names = tuple(agent.name for agent in agents)
+    result = await held(tmp_path, settings(agents=names, peers=True), *agents)
+    own, vote = values(result, "one"), values(result, "one", "by a vote of its peers")
+    # Two of the four name the right text wherever there is one, one the first, one nothing.
+    assert vote["s_disc"].value == own["oracle"].value > own["s_disc"].value
+    assert vote["dg_diff"].value == pytest.approx(vote["s_disc"].value - own["s_gen"].value)
+    assert vote["dg_diff"].p_holm is None
+    pair = await held(tmp_path / "pair", settings(agents=("one", "two"), peers=True), *agents[:2])
+    assert not values(pair, "one", "by a vote of its peers")
 
 
 async def test_the_majority_is_the_answer_given_most_often(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from peerexam.protocols.concurrency import together
 from peerexam.protocols.config import ExamConfig
 from peerexam.protocols.progress import Progress
 from peerexam.protocols.study import Gone, Study, studying
-from peerexam.protocols.variations import Variation, plain_of
+from peerexam.protocols.variations import PLAIN, Variation
 from peerexam.tasks.benchmark_task import BenchmarkTask, Item
 from peerexam.tasks.candidate_file import EVERY_AGENT, Given
 from peerexam.tasks.distractors import simplified
@@ -43,7 +43,7 @@ class Discrimination:
         candidates: How many, n.
         temperature: Of the candidates.
         variations: Of the discrimination phase.
-        peers: Whether every other agent chooses among an agent's candidates too.
+        peers: Whether every other agent chooses among an agent's candidates too, by `head`.
         seed: Of the random candidate, of distractors, of intervals.
         max_tokens: Of a candidate; None is the task's.
         given: Candidates of a file, in place of the agents' own.
@@ -77,6 +77,13 @@ class Discrimination:
             raise SetupError("--temperature is a number of 0 or more")
         if self.peers and len(self.agents) < 2:
             raise SetupError("--peers needs a second agent among --agents")
+        if not self.variations:
+            raise SetupError("there is no variation to ask by")
+
+    @property
+    def head(self) -> Variation:
+        """The variation that stands for the study, and by which peers choose: plain, if it can."""
+        return next((one for one in self.variations if one.name == PLAIN.name), self.variations[0])
 
     def own(self, agent: str) -> Mapping[str, tuple[str, ...]] | None:
         """The candidates that the file has for an agent, by item; None where there is no file."""
@@ -210,12 +217,12 @@ class _Examiner:
         return Examined(item, name, candidates, tuple(choices), changed)
 
     def _choosers(self, owner: str) -> list[tuple[str, Variation]]:
-        """The agent itself by every variation; its peers by the plain prompt."""
+        """The agent itself by every variation; its peers by the one that stands for the study."""
         own = [(owner, variation) for variation in self.settings.variations]
         if not self.settings.peers:
             return own
-        plain = plain_of(self.settings.task)
-        return own + [(peer, plain) for peer in self.settings.agents if peer != owner]
+        head = self.settings.head
+        return own + [(peer, head) for peer in self.settings.agents if peer != owner]
 
     async def _earlier(self, item: Item, name: str) -> list[Turn] | Proposed:
         """The turns before, each answered by the agent's first draw; or what failed of them."""

@@ -10,13 +10,14 @@ import numpy as np
 
 from peerexam.protocols.discrimination import Choice, Discrimination, Examined, random_candidate
 from peerexam.protocols.study_result import Measure
-from peerexam.protocols.variations import PLAIN
+from peerexam.protocols.variations import PLAIN, Variation
 from peerexam.stats.clustered_share import clustered_share
 from peerexam.stats.dg_diff import (
     NO_CHOICE,
     NOTHING,
     credited,
     difference,
+    elected,
     majority,
     mean_score,
 )
@@ -26,7 +27,9 @@ from peerexam.stats.tables import Floats, Ints
 
 DG_DIFF = "dg_diff"
 BY_PEER = "by "
-"""Opens the condition of what a peer chose."""
+"""Opens the condition of what a peer chose, or all of them together."""
+
+BY_VOTE = f"{BY_PEER}a vote of its peers"
 
 _AGAINST = {
     DG_DIFF: "DG-Diff: S_disc − S_gen",
@@ -56,11 +59,16 @@ def measures_of(settings: Discrimination, examined: Sequence[Sequence[Examined]]
 
 @dataclass(frozen=True, slots=True)
 class _Chosen:
-    """What one chooser chose by one variation, over the items that count."""
+    """What one chooser chose by one variation, over the items that count.
+
+    Attributes:
+        verbatim: Whether candidates were named by their texts, so that no label was chosen.
+    """
 
     kept: Ints
     credit: Floats
     choices: Sequence[Sequence[Choice]]
+    verbatim: bool = False
 
 
 class _Agent:
@@ -90,10 +98,10 @@ class _Agent:
         """In the order in which they are shown."""
         found = [*self._of_candidates()]
         by_variation = {
-            variation.name: self._chosen(self.agent, variation.name)
+            variation.name: self._chosen(self.agent, variation)
             for variation in self.settings.variations
         }
-        head = PLAIN.name if PLAIN.name in by_variation else next(iter(by_variation))
+        head = self.settings.head.name
         for name, chosen in by_variation.items():
             condition = "" if name == PLAIN.name else name
             found += self._of_choice(condition, chosen, headline=name == head)
@@ -145,10 +153,10 @@ class _Agent:
             )
         return np.array(rows, dtype=np.int64)
 
-    def _chosen(self, chooser: str, variation: str) -> _Chosen:
+    def _chosen(self, chooser: str, variation: Variation) -> _Chosen:
         kept, credit, choices = [], [], []
         for at, one in enumerate(self.rows):
-            own = [c for c in one.choices if (c.chooser, c.variation) == (chooser, variation)]
+            own = [c for c in one.choices if (c.chooser, c.variation) == (chooser, variation.name)]
             if not own or any(choice.state == "error" for choice in own):
                 continue
             picked = [NO_CHOICE if c.picked is None else c.picked for c in own]
@@ -157,23 +165,24 @@ class _Agent:
             # Where every rotation is asked, the item's S_disc is the mean over them.
             credit.append(float(credited(scores, np.array(picked)).mean()))
             choices.append(own)
-        return _Chosen(np.array(kept, dtype=np.int64), np.array(credit), choices)
+        places = np.array(kept, dtype=np.int64)
+        return _Chosen(places, np.array(credit), choices, variation.wording.verbatim)
 
     def _of_choice(self, condition: str, chosen: _Chosen, *, headline: bool) -> Iterator[Measure]:
-        kept, lost = chosen.kept, self._left_out(chosen)
-        cluster = self._clusters(kept)
-        mean = mean_score(
-            chosen.credit,
-            cluster,
-            self.settings.task.scale,
-            left_out=lost,
-        )
+        yield from self._of_credit(condition, chosen.kept, chosen.credit, headline=headline)
+        yield from self._of_replies(condition, chosen, self._left_out(chosen.kept))
+
+    def _of_credit(
+        self, condition: str, kept: Ints, credit: Floats, *, headline: bool
+    ) -> Iterator[Measure]:
+        """S_disc over some items, and against both forms of S_gen."""
+        cluster, lost = self._clusters(kept), self._left_out(kept)
+        mean = mean_score(credit, cluster, self.settings.task.scale, left_out=lost)
         yield self._measure("s_disc", "S_disc: the candidate chosen", mean, condition)
         against = (self.random[kept], self.scores.mean(axis=1)[kept])
         for (name, title), generated in zip(_AGAINST.items(), against, strict=True):
-            gap = self._difference(chosen.credit, generated, cluster, lost)
+            gap = self._difference(credit, generated, cluster, lost)
             yield self._measure(name, title, gap, condition, headline=headline and name == DG_DIFF)
-        yield from self._of_replies(condition, chosen, lost)
 
     def _of_replies(self, condition: str, chosen: _Chosen, lost: int) -> Iterator[Measure]:
         """Shares of replies; those about one item, or items of one cluster, hang together."""
@@ -184,7 +193,7 @@ class _Agent:
         invalid = _share(replies, lambda choice: choice.label is None, lost)
         title = "replies that name no candidate"
         yield self._measure("invalid", title, invalid, condition, unit_share=True)
-        for label in range(1, self.scores.shape[1] + 1):
+        for label in () if chosen.verbatim else range(1, self.scores.shape[1] + 1):
             title = f"of the choices, label {label}"
             named = partial(_names, label)
             estimate = _share(valid, named, len(replies) - len(valid))
@@ -199,12 +208,15 @@ class _Agent:
     def _of_peers(self, own: _Chosen) -> Iterator[Measure]:
         """What the other agents choose among these candidates, and the agent against their mean."""
         by_peer = {
-            peer: self._chosen(peer, PLAIN.name)
+            peer: self._chosen(peer, self.settings.head)
             for peer in self.settings.agents
             if peer != self.agent
         }
         for peer, chosen in by_peer.items():
             yield from self._of_choice(f"{BY_PEER}{peer}", chosen, headline=False)
+        if len(by_peer) > 1:
+            kept, credit = self._voted(list(by_peer.values()))
+            yield from self._of_credit(BY_VOTE, kept, credit, headline=False)
         shared = sorted(
             set(own.kept.tolist()).intersection(*(c.kept.tolist() for c in by_peer.values()))
         )
@@ -221,11 +233,28 @@ class _Agent:
         title = "S_disc by itself − mean S_disc by its peers"
         yield self._measure("self_minus_peers", title, gap)
 
+    def _voted(self, peers: Sequence[_Chosen]) -> tuple[Ints, Floats]:
+        """Items on which all peers chose, and the score of the candidate that most of them name.
+
+        A peer has one vote an item, shared among its rotations; one that names no candidate
+        abstains. Candidates with the same text are one candidate.
+        """
+        votes = np.zeros(self.scores.shape)
+        choosers = np.zeros(len(self.rows), dtype=np.int64)
+        for chosen in peers:
+            choosers[chosen.kept] += 1
+            for at, own in self._pairs(chosen):
+                texts = [one.answer.text for one in self.rows[at].candidates]
+                for picked in (choice.picked for choice in own if choice.picked is not None):
+                    votes[at] += [(text == texts[picked]) / len(own) for text in texts]
+        kept = np.flatnonzero(choosers == len(peers))
+        return kept, elected(self.scores[kept], votes[kept])
+
     def _pairs(self, chosen: _Chosen) -> Iterator[tuple[int, Sequence[Choice]]]:
         return zip(chosen.kept.tolist(), chosen.choices, strict=True)
 
-    def _left_out(self, chosen: _Chosen) -> int:
-        return self.lost + len(self.rows) - len(chosen.kept)
+    def _left_out(self, kept: Ints) -> int:
+        return self.lost + len(self.rows) - len(kept)
 
     def _clusters(self, kept: Ints) -> Ints:
         """Numbers of the clusters of some items, from 0 without gaps."""

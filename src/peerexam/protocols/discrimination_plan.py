@@ -16,7 +16,7 @@ from peerexam.protocols.study_plan import (
     StudyWork,
     study_plan,
 )
-from peerexam.protocols.variations import PLAIN, Variation, plain_of
+from peerexam.protocols.variations import PLAIN, Variation
 from peerexam.tasks.examples import examples_of
 
 _LOOKED_AT = 50
@@ -55,7 +55,7 @@ class _Counting:
                 yield self._choices(name, variation, f"choices, {variation.name}", 1)
             if self.settings.peers:
                 others = len(self.settings.agents) - 1
-                yield self._choices(name, plain_of(self.settings.task), "choices for peers", others)
+                yield self._choices(name, self.settings.head, "choices for peers", others)
         for kind, name in kinds_of_judges(self.settings.task, self.settings.judges):
             yield self._judgements(kind, name)
 

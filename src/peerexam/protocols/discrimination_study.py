@@ -232,6 +232,10 @@ def _notes(settings: Discrimination) -> list[str]:
         notes.append(
             f"{', '.join(both)} scores its own answers too; the paper left such a model out"
         )
+    if settings.peers:
+        notes.append(f"peers choose by {settings.head.name}, as the agent itself does beside them")
+    if any(one.wording.verbatim for one in settings.variations):
+        notes.append("verbatim: no label is named, so there are no shares of labels")
     if any(one.simplified for one in settings.variations):
         notes.append(
             "simplified: TriviaQA's wrong candidates are keys of other questions, GSM8K's end in "

@@ -76,11 +76,6 @@ def variations_of(listed: str, task: BenchmarkTask) -> tuple[Variation, ...]:
     return tuple(_for_task(name, task) for name in dict.fromkeys(names))
 
 
-def plain_of(task: BenchmarkTask) -> Variation:
-    """The plain prompt of a task."""
-    return _for_task(PLAIN.name, task)
-
-
 def _for_task(name: str, task: BenchmarkTask) -> Variation:
     found = next((one for one in _ALL if one.name == name), None)
     if found is None:

@@ -63,6 +63,25 @@ def majority(scores: Floats, groups: Ints) -> Floats:
     return np.asarray((scores * leading).sum(axis=1) / leading.sum(axis=1), dtype=np.float64)
 
 
+def elected(scores: Floats, votes: Floats) -> Floats:
+    """The score of the candidate that most choosers name, for each item.
+
+    Where several have as many votes, the mean over them; where nobody names any, the lowest
+    candidate, as with one chooser (§4.1).
+
+    Args:
+        scores: Items × candidates.
+        votes: The same shape.
+
+    >>> scores = np.array([[1.0, 0.0, 0.4], [1.0, 0.0, 0.4], [1.0, 0.2, 0.4]])
+    >>> elected(scores, np.array([[2.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 0.0]])).tolist()
+    [1.0, 0.5, 0.2]
+    """
+    leading = votes == votes.max(axis=1, keepdims=True)
+    means = (scores * leading).sum(axis=1) / leading.sum(axis=1)
+    return np.where(votes.any(axis=1), means, scores.min(axis=1))
+
+
 def difference(
     first: Floats,
     second: Floats,
