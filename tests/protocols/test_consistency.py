@@ -186,6 +186,18 @@ async def test_a_planted_rate_of_errors_is_recovered(tmp_path: Path, share: floa
         assert found.low is not None
         assert found.high is not None
         assert found.low <= truth <= found.high, found
+    # By depth, the errors after right parts are those over all depths.
+    deep = [
+        one.estimate
+        for one in result.measures
+        if one.name == "error_propagation" and one.condition.startswith("part right depth ")
+    ]
+    assert len(deep) == 4
+    whole = estimate(result, "error_propagation", "part right")
+    assert sum(one.n for one in deep) == whole.n
+    assert sum(one.n * (one.value or 0) for one in deep) == pytest.approx(
+        whole.n * (whole.value or 0)
+    )
     gain = estimate(result, "correctness_gain")
     assert gain.value is not None
     # Wrong parts spoil what they are put into.

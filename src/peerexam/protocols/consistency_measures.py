@@ -153,6 +153,9 @@ def _propagation(pairs: Sequence[Prompt]) -> Iterator[tuple[str, str, Estimate, 
     for right, condition in ((False, "part wrong"), (True, "part right")):
         of = [row for row in pairs if row.part_right is right]
         yield "error_propagation", "wrong with that part put in", share(of, _wrong), condition
+        for depth, deep in by_depth(of):
+            where = f"{condition} depth {depth}"
+            yield "error_propagation", "the same, by depth", share(deep, _wrong), where
         yield "follows", "the value of what was asked", share(of, _follows), condition
         yield "consistency", "stands by its own answers", consistency(of), condition
 

@@ -120,7 +120,7 @@ def _of_task(agent: str, task: str, method: Method, table: Located) -> Iterator[
 
     for split, estimate in location_accuracy(table).items():
         yield measure(*_SPLITS[split], estimate)
-    yield measure("answer_f1", "weighted F1 of right answers", answer_f1(table))
+    yield measure("answer_f1", "weighted F1 of right and wrong answers", answer_f1(table))
     yield measure("unreadable_share", "replies that could not be read", unreadable_share(table))
 
 
