@@ -8,7 +8,7 @@ import os
 import ssl
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -17,10 +17,11 @@ import pytest
 import trustme
 
 from peerexam.agents.base import Agent
+from peerexam.agents.deadline import Timed
 from peerexam.agents.registry import create_agent
 from peerexam.agents.spec import AgentSpec
 from peerexam.calls import Message, Request, Sampling
-from peerexam.errors import ConnectionFailedError, PermanentError, SetupError
+from peerexam.errors import CallTimeoutError, ConnectionFailedError, PermanentError, SetupError
 from peerexam.testing.weather import Asked, Reply, Scripted, WeatherServer
 from peerexam.testing.weather_words import answer
 
@@ -60,6 +61,31 @@ async def bare_server(reply: bytes, context: ssl.SSLContext | None = None) -> As
         place = f"127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
         url = f"{'https' if context else 'http'}://{place}"
         yield create_agent(AgentSpec("pupil", "openai", "m-1", base_url=url))
+
+
+@asynccontextmanager
+async def served_by(
+    handler: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]],
+) -> AsyncIterator[Agent]:
+    """An agent at a server of the test's own."""
+    handling: set[asyncio.Task[None]] = set()
+
+    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        handling.add(task)
+        try:
+            await handler(reader, writer)
+        except (ConnectionError, asyncio.IncompleteReadError):
+            pass
+        finally:
+            writer.close()
+
+    server = await asyncio.start_server(handle, "127.0.0.1", 0)
+    async with server:
+        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
+        yield create_agent(AgentSpec("pupil", "openai", "m-1", base_url=url))
+        await asyncio.wait(handling, timeout=20)
 
 
 def http(*headers: bytes) -> bytes:
@@ -140,21 +166,162 @@ async def test_a_reply_without_an_end_is_given_up_before_it_fills_memory() -> No
         nonlocal sent
         await reader.readuntil(b"\r\n\r\n")
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n")
-        try:
-            while True:
-                writer.write(b" " * 1_000_000)
-                await writer.drain()
-                sent += 1_000_000
-        except ConnectionError:
-            writer.close()
+        while True:
+            writer.write(b" " * 1_000_000)
+            await writer.drain()
+            sent += 1_000_000
 
-    server = await asyncio.start_server(pour, "127.0.0.1", 0)
-    async with server:
-        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
-        agent = create_agent(AgentSpec("pupil", "openai", "m-1", base_url=url))
+    async with served_by(pour) as agent:
         with pytest.raises(PermanentError, match="longer than 64 MB"):
             await text_of(agent)
     assert sent < 100_000_000
+
+
+async def test_chunks_that_do_not_end_are_given_up_whatever_length_stands_beside_them() -> None:
+    sent = 0
+
+    async def pour(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal sent
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n")
+        while sent < 300_000_000:
+            writer.write(b"f4240\r\n" + b" " * 1_000_000 + b"\r\n")
+            await writer.drain()
+            sent += 1_000_000
+
+    async with served_by(pour) as agent:
+        with pytest.raises(PermanentError, match="longer than 64 MB"):
+            await text_of(agent)
+    assert sent < 100_000_000
+
+
+async def test_a_length_that_a_proxy_joined_from_two_is_no_fault() -> None:
+    reply = http()
+    length = next(line for line in reply.split(b"\r\n") if line.startswith(b"Content-Length"))
+    joined = reply.replace(length, length + b"," + length.partition(b":")[2])
+    async with bare_server(joined) as agent:
+        assert await text_of(agent) == "The Seine."
+
+
+@pytest.mark.parametrize("status", [b"302 Found", b"304 Not Modified"])
+async def test_a_redirect_to_nowhere_is_told_with_its_own_status(status: bytes) -> None:
+    reply = b"HTTP/1.1 " + status + b"\r\nContent-Length: 0\r\n\r\n"
+    async with bare_server(reply) as agent:
+        with pytest.raises(PermanentError, match=f"HTTP {status.decode()[:3]}"):
+            await text_of(agent)
+
+
+@pytest.mark.parametrize(
+    "host", ["xn--", "256.256.256.256", "a b", "h<x>", "[fe80::1%25eth0]", "a^b.invalid"]
+)
+def test_a_host_that_cannot_be_is_refused_before_any_call_and_without_the_query(host: str) -> None:
+    url = f"http://me:hidden-word@{host}/v1?token=hidden-word"
+    with pytest.raises(SetupError, match="cannot be an endpoint") as caught:
+        create_agent(AgentSpec("pupil", "openai", "m-1", base_url=url))
+    assert "hidden-word" not in f"{caught.value!r} {caught.value.__context__!r}"
+
+
+@pytest.mark.parametrize("header", [("X-Team", "hidden-word\ud800"), ("X" * 70_000, "hidden-word")])
+def test_a_header_that_cannot_go_out_is_refused_before_any_call_and_without_its_value(
+    header: tuple[str, str],
+) -> None:
+    options = {"headers": dict([header])}
+    with pytest.raises(SetupError, match="cannot be sent") as caught:
+        create_agent(
+            AgentSpec("pupil", "openai", "m-1", base_url="http://127.0.0.1:1/v1", options=options)
+        )
+    assert "hidden-word" not in f"{caught.value!r} {caught.value.__context__!r}"
+
+
+async def test_a_call_that_was_given_up_keeps_no_connection_at_a_server_that_never_answers() -> (
+    None
+):
+    gone, all_gone = 0, asyncio.Event()
+
+    async def hang(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal gone
+        while await reader.read(1000):
+            pass
+        gone += 1
+        if gone == 20:
+            all_gone.set()
+
+    async with served_by(hang) as agent:
+        timed = Timed(agent, 0.2)
+        calls = (timed.complete(REQUEST) for _ in range(20))
+        ended = await asyncio.gather(*calls, return_exceptions=True)
+        assert {type(error) for error in ended} == {CallTimeoutError}
+        await asyncio.wait_for(all_gone.wait(), 20)
+        await agent.close()
+
+
+async def test_closing_under_a_call_is_told_in_words_and_the_next_call_opens_anew() -> None:
+    arrived, calls = asyncio.Event(), 0
+
+    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal calls
+        await reader.readuntil(b"\r\n\r\n")
+        calls += 1
+        arrived.set()
+        if calls == 1:
+            await reader.read(1000)  # the body
+            await released.wait()
+        writer.write(http())
+        await writer.drain()
+
+    released = asyncio.Event()
+    async with served_by(handle) as agent:
+        call = asyncio.ensure_future(agent.complete(REQUEST))
+        await arrived.wait()
+        await agent.close()
+        await agent.close()
+        with pytest.raises(ConnectionFailedError, match=r"Client was closed$"):
+            await call
+        assert await text_of(agent) == "The Seine."
+        released.set()
+
+
+async def test_no_cookie_is_kept_between_calls() -> None:
+    reply = Reply(answer("openai", "The Seine."), headers={"Set-Cookie": "visitor=1; Path=/"})
+    with WeatherServer([reply]) as server:
+        agent = agent_at(server)
+        for _ in range(2):
+            await agent.complete(REQUEST)
+        await agent.close()
+        assert [asked.headers.get("cookie") for asked in server.requests] == [None, None]
+
+
+ASK_AFTER_A_FORK = """
+import asyncio, multiprocessing, sys
+from peerexam.agents.wire_reqwest import ReqwestWire
+from peerexam.errors import PermanentError
+
+def ask(used):
+    wire = used or ReqwestWire(sys.argv[1], {}, who="m-1")
+    try:
+        asyncio.run(asyncio.wait_for(wire.post({}), 20))
+    except PermanentError as error:
+        print(error, flush=True)
+
+used = ReqwestWire(sys.argv[1], {}, who="m-1")
+asyncio.run(used.post({}))
+for wire in (used, None):
+    child = multiprocessing.get_context("fork").Process(target=ask, args=(wire,))
+    child.start()
+    child.join()
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no processes are forked here")
+def test_a_forked_process_is_told_how_to_begin_one_that_can_call() -> None:
+    with WeatherServer(["The Seine."]) as server:
+        done = subprocess.run(
+            [sys.executable, "-W", "ignore", "-c", ASK_AFTER_A_FORK, f"{server.openai_url}/chat"],
+            capture_output=True,
+            text=True,
+        )
+    assert done.stdout.count("method 'spawn'") == 2, done.stdout + done.stderr
+    assert not done.stderr
 
 
 async def test_a_long_header_is_no_fault() -> None:

@@ -27,6 +27,7 @@ class Account:
 
 
 _account: ContextVar[Account | None] = ContextVar("deadline of this call", default=None)
+_attempt: ContextVar[float | None] = ContextVar("seconds for this attempt", default=None)
 
 
 class Timed(Wrapper):
@@ -52,7 +53,7 @@ class Timed(Wrapper):
         limit, is_last = self._limit(account)
         if limit is None:
             return await self.inner.complete(request)
-        timer = Timer(limit)
+        timer, token = Timer(limit), _attempt.set(limit)
         try:
             return await self.inner.complete(request)
         except asyncio.CancelledError as error:
@@ -60,6 +61,7 @@ class Timed(Wrapper):
                 raise
             raise self._too_late(account if is_last else None) from error
         finally:
+            _attempt.reset(token)
             took = timer.stop()
             if account is not None:
                 account.left -= took
@@ -108,3 +110,8 @@ class Deadline(Wrapper):
 def account() -> Account | None:
     """The current call's account; None where there is no deadline."""
     return _account.get()
+
+
+def limit_of_this_attempt() -> float | None:
+    """Seconds that the current attempt may take in all; None where there is no limit."""
+    return _attempt.get()

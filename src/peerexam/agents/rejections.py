@@ -93,7 +93,7 @@ def read_rejection(
     fields: Mapping[str, Any] = error if isinstance(error, Mapping) else {}
     message, param = _message_and_parameter(error, fields)
     code, kind = _text(fields.get("code")), _text(fields.get("type"))
-    if status < 400:
+    if status < 300:
         status = _status_inside(code, f"{code} {kind} {message}")
     return Rejection(
         status=status,

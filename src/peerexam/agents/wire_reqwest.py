@@ -23,19 +23,43 @@ from pyreqwest.http import HeaderMap, Url
 from pyreqwest.proxy import ProxyBuilder
 from pyreqwest.response import Response
 
+from peerexam.agents.deadline import limit_of_this_attempt
 from peerexam.agents.proxies import proxy_for
 from peerexam.agents.wire import WireReply
-from peerexam.errors import CallError, CallTimeoutError, ConnectionFailedError, PermanentError
+from peerexam.errors import (
+    CallError,
+    CallTimeoutError,
+    ConnectionFailedError,
+    PermanentError,
+    SetupError,
+)
 from peerexam.fast_json import encode
 
 _CONNECT = timedelta(seconds=30)
+_LET_GO = 1.0
+"""Seconds after a call's time limit at which its connection is dropped in any case.
+
+A call that is cancelled goes on inside of reqwest, and nothing but a time limit of its own ends it
+there: a server that never answers would keep one connection for each.
+"""
 _MOST_REDIRECTS = 3
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _KEEP_THE_METHOD = frozenset({307, 308})
 _LONGEST_REPLY = 64 * 1024 * 1024
 """Bytes, unpacked. No completion is as long; a server that never stops must not fill memory."""
 _OS_ERROR = re.compile(r"\(os error (\d+)\)")
+_FOR_URL = re.compile(r" for url \(.*\)")  # with its query, where secrets may stand
+_LONGEST_PLACE = 200
 _UNNAMED_HOST = "failed to lookup address information: "
+_LONGEST_LIMIT = 1e8
+"""Seconds, three years: a limit that may as well be none still has to be a number of reqwest's."""
+_FORKED = (
+    "calls were made before this process was forked, and none can be made after it: begin "
+    "processes with multiprocessing's method 'spawn' (or 'forkserver'), or ask the first thing "
+    "after the fork"
+)
+_process: int | None = None
+"""The process in which the first call was made."""
 _CERTIFICATES = {
     "invalid peer certificate": "where the server's certificate is of an authority of your own, "
     "name that one's file with SSL_CERT_FILE",
@@ -76,6 +100,9 @@ class ReqwestWire:
         who: The model, for messages.
         timeout: Seconds for one call; None is no limit of its own.
         blot: Blots the key out of a message.
+
+    Raises:
+        SetupError: The URL's host, a header or the environment's proxy cannot be used.
     """
 
     def __init__(
@@ -88,12 +115,12 @@ class ReqwestWire:
         blot: Callable[[str], str] = str,
     ) -> None:
         self._url = url
-        self._headers = {**headers, "Content-Type": "application/json"}
+        self._headers = _sendable({**headers, "Content-Type": "application/json"})
         self._who = who
         self._timeout = timeout
         self._blot = blot
         self._proxy = proxy_for(url)
-        self._target: Url | None = None
+        self._target = self._parsed()
         self._client: Client | None = None
 
     def __repr__(self) -> str:
@@ -130,16 +157,21 @@ class ReqwestWire:
         raise failure
 
     async def close(self) -> None:
-        """Close the connections. More than once does no harm."""
+        """Close the connections. More than once does no harm.
+
+        That of a call which was cancelled before closes with its answer, or when its time is up.
+        """
         client, self._client = self._client, None
         if client is not None:
             await client.close()
 
     async def _exchange(self, data: bytes) -> tuple[int, Mapping[str, str], bytes]:
-        client = self._client or self._connect()
-        target = self._target or self._parsed()
+        client, target, limit = self._connected(), self._target, self._limit()
         for _ in range(1 + _MOST_REDIRECTS):
-            async with client.post(target).body_bytes(data).build_streamed() as response:
+            sending = client.post(target).body_bytes(data)
+            if limit is not None:
+                sending = sending.timeout(limit)
+            async with sending.build_streamed() as response:
                 status, headers = response.status, _Headers(response.headers)
                 location = headers.get("location") if status in _REDIRECTS else None
                 if location is None:
@@ -148,9 +180,8 @@ class ReqwestWire:
         raise PermanentError(f"{self._where()} leads nowhere: it redirects again and again")
 
     async def _body(self, response: Response, headers: Mapping[str, str]) -> bytes:
-        said = headers.get("content-length")  # not there where the body was packed
-        if said is not None and int(said) <= _LONGEST_REPLY:
-            return bytes(await response.bytes())  # it cannot be longer than it says
+        if _is_short(headers):
+            return bytes(await response.bytes())
         pieces: list[bytes] = []
         size = 0
         while (piece := await response.body_reader.read_chunk()) is not None:
@@ -182,6 +213,28 @@ class ReqwestWire:
             "it in its place"
         )
 
+    def _limit(self) -> timedelta | None:
+        limits = (self._timeout, limit_of_this_attempt())
+        known = [limit for limit in limits if limit is not None]
+        return timedelta(seconds=min(min(known), _LONGEST_LIMIT) + _LET_GO) if known else None
+
+    def _connected(self) -> Client:
+        """The client, made with the first call.
+
+        Raises:
+            PermanentError: Another process made reqwest's thread, and this one was forked from it:
+                the calls would wait for a thread that is not here.
+        """
+        if _thread_is_elsewhere():
+            raise PermanentError(_FORKED)
+        if self._client is not None:
+            return self._client
+        try:
+            return self._connect()
+        except RuntimeError as error:
+            failure = PermanentError(_FORKED if "fork" in str(error) else self._blot(str(error)))
+        raise failure
+
     def _connect(self) -> Client:
         # No limit here: how many calls are made at once is decided by the layers outside.
         building = ClientBuilder().default_headers(self._headers).connect_timeout(_CONNECT)
@@ -195,17 +248,21 @@ class ReqwestWire:
         return self._client
 
     def _parsed(self) -> Url:
-        self._target = Url(self._url)
-        return self._target
+        try:
+            return Url(self._url)
+        except ValueError as error:
+            wrong = str(error)
+        raise SetupError(f"{self._who}: {self._where()} cannot be an endpoint: {wrong}")
 
     def _where(self) -> str:
         parts = urlsplit(self._url)
-        return f"{parts.scheme}://{parts.netloc}{parts.path}"
+        where = f"{parts.scheme}://{parts.netloc}{parts.path}"
+        return where if len(where) <= _LONGEST_PLACE else f"{where[:_LONGEST_PLACE]}…"
 
     def _words(self, error: BuilderError | RequestError) -> str:
         # The outermost message is the address once more; the innermost one says what happened.
         causes = error.details.get("causes") or []
-        said = " ".join((causes[-1]["message"] if causes else str(error)).split())
+        said = " ".join((causes[-1]["message"] if causes else error.message).split())
         for sign, mend in _CERTIFICATES.items():
             if sign in said:
                 return f"{said}; {mend}"
@@ -214,7 +271,38 @@ class ReqwestWire:
         if said.startswith(_UNNAMED_HOST):
             host = self._blot(urlsplit(self._url).hostname or "")
             return f"host {host}: {said.removeprefix(_UNNAMED_HOST)}; check the address"
-        return self._blot(f"{type(error).__name__}: {said}")[:300]
+        return self._blot(f"{type(error).__name__}: {_FOR_URL.sub('', said)}")[:300]
+
+
+def _sendable(headers: dict[str, str]) -> dict[str, str]:
+    for name, value in headers.items():
+        try:
+            HeaderMap({name: value})
+        except ValueError:
+            break
+    else:
+        return headers
+    # Neither the value nor what the client says of it, which repeats it: it may be a secret.
+    raise SetupError(f"header {name[:40]!r} cannot be sent: it is too long or no text")
+
+
+def _is_short(headers: Mapping[str, str]) -> bool:
+    """Whether a reply cannot be too long by what its headers say.
+
+    The length is not there where the body was packed, and says nothing beside chunks.
+    """
+    said = headers.get("content-length", "")
+    if not said.isdecimal() or "transfer-encoding" in headers:
+        return False
+    return int(said) <= _LONGEST_REPLY
+
+
+def _thread_is_elsewhere() -> bool:
+    """Whether this process was forked from one in which reqwest's thread runs."""
+    global _process
+    if _process is None:
+        _process = os.getpid()
+    return _process != os.getpid()
 
 
 def _encoded(body: Mapping[str, Any]) -> bytes:
