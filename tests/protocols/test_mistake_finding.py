@@ -194,6 +194,11 @@ async def test_a_study_leaves_measures_records_and_the_same_bytes_again(tmp_path
     assert by["perfect", "location_accuracy", "", "trace"]["value"] == 1.0
     # A third of the traces has no mistake.
     assert by["never", "location_accuracy", "", "step"]["value"] == pytest.approx(1 / 3)
+    assert by["never", "location_accuracy_no_mistake", "", "step"]["value"] == 1.0
+    assert by["never", "location_accuracy_mistake", "", "step"]["value"] == 0.0
+    ours = [m for m in result["measures"] if (m["agent"], m["condition"]) == ("never", "step")]
+    right = {m["task"]: m["value"] for m in ours if m["name"] == "location_accuracy_correct_ans"}
+    assert right[""] == pytest.approx((right["word_sorting"] + right["made_up"]) / 2)
     assert by["never", "location_accuracy_no_mistake", "made_up", "step"]["value"] == 1.0
     assert by["never", "location_accuracy_mistake", "made_up", "step"]["value"] == 0.0
     assert by["perfect", "answer_f1", "made_up", "trace"]["value"] == 1.0

@@ -147,6 +147,8 @@ async def test_mistake_finding(tmp_path: Path, planting: Any) -> None:
             ("location_accuracy", "", "trace"): 0.6,
             ("location_accuracy", "a", "trace"): 0.7,
             ("location_accuracy", "b", "trace"): 0.5,
+            ("location_accuracy_mistake", "", "trace"): 0.6,
+            ("location_accuracy_no_mistake", "", "trace"): 0.6,
             ("location_accuracy_mistake", "a", "trace"): 0.7,
             ("location_accuracy_no_mistake", "a", "trace"): 0.7,
             ("answer_f1", "a", "trace"): 0.4 * 22 / 35 + 0.6 * 4 / 5,

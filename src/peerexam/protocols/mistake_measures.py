@@ -85,15 +85,16 @@ def measures(rows: Sequence[Find], finding: Finding) -> Iterator[Measure]:
         for method in finding.methods:
             of = [find for find in rows if find.agent == agent and find.method == method]
             tables = {task: located(find for find in of if find.task == task) for task in tasks}
-            by_task = [location_accuracy(table)["all"] for table in tables.values()]
-            yield Measure(
-                agent=agent,
-                name="location_accuracy",
-                title="first mistake located, mean over tasks",
-                estimate=overall(by_task),
-                condition=method,
-                headline=method == finding.methods[0],
-            )
+            by_task = [location_accuracy(table) for table in tables.values()]
+            for split, (name, title) in _SPLITS.items():
+                yield Measure(
+                    agent=agent,
+                    name=name,
+                    title=f"{title}, mean over tasks",
+                    estimate=overall([of_task[split] for of_task in by_task]),
+                    condition=method,
+                    headline=split == "all" and method == finding.methods[0],
+                )
             for task, table in tables.items():
                 yield from _of_task(agent, task, method, table)
     if len(agents) > 1:
