@@ -50,6 +50,14 @@ def test_the_accuracy_afterwards_depends_on_the_one_before(original: float, prin
     assert round(100 * found.value, 1) == printed
 
 
+def test_nothing_gained_ends_at_zero_and_not_a_hair_below() -> None:
+    parts = [change_from_counts(0, 0, 0, n).incorrect for n in (13, 16, 17, 18, 19)]
+    found = mean_of(parts)
+    assert (found.value, found.low) == (0.0, 0.0)
+    assert [one.low for one in parts] == [0.0] * 5
+    assert [change_from_counts(0, 0, n, n).incorrect.high for n in range(1, 60)] == [1.0] * 59
+
+
 def test_at_the_break_even_accuracy_nothing_changes() -> None:
     change = change_from_counts(3, 45, 112, 255)
     assert change.break_even is not None

@@ -24,4 +24,7 @@ def wilson(successes: int, trials: int, confidence: float = 0.95) -> tuple[float
         / (1 + z * z / trials)
         * (share * (1 - share) / trials + z * z / (4 * trials * trials)) ** 0.5
     )
-    return max(0.0, middle - half), min(1.0, middle + half)
+    # Of none the lower end is 0, and of all the upper end is 1, which rounding may miss.
+    low = middle - half if successes > 0 else 0.0
+    high = middle + half if successes < trials else 1.0
+    return max(0.0, low), min(1.0, high)
