@@ -19,8 +19,19 @@ def run(work: Coroutine[Any, Any, T]) -> T:
     Raises:
         RuntimeError: A loop is running in this thread.
     """
+    if _is_running():  # a second loop would be made, and be in the way of its own end
+        work.close()
+        raise RuntimeError("an event loop is running in this thread already: await the work there")
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
         return runner.run(work)
+
+
+def _is_running() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
