@@ -423,6 +423,7 @@ def test_the_docs_say_what_befalls_agents_and_runs() -> None:
         *("budget-of-money", "budget-in-flight", "budget-of-agent", "budget-of-time"),
         *("bug", "ctrl-c", "killed", "rival-dies", "database-restarts"),
         *("led-elsewhere", "endless-reply", "waiting-out-of-time"),
+        *("given-up-call", "forked", "certificate"),
     }
     rows = DOCS.read_text(encoding="utf-8").count("\n| `")
     assert rows == len(ROWS) + len(EVENTS), "a row that cannot be read is held to nothing"
