@@ -192,6 +192,24 @@ def test_scores_from_outside_give_equation_1_in_every_role(tmp_path: Path, role:
     assert found["about"]["better_scores"] == "lower"
 
 
+def test_all_parts_take_the_rounds_that_are_asked_for(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    lines = ["segment,target,benchmark,score,role"]
+    for segment in range(60):
+        for judge in "abc":
+            for target in "abc":
+                score = rng.normal() + 4 * (judge == target == "a")
+                lines.append(f"s{segment},{target},{judge},{score:.4f},evaluator")
+    path = tmp_path / "scores.csv"
+    path.write_text("\n".join(lines), encoding="utf-8")
+    found = study_self_bias(path, rounds=4000).to_json()
+    ((part,),) = [found["tables"]["decomposition"].values()]
+    # With no pattern of signs as extreme, p is 1 ÷ (rounds + 1).
+    (own,) = [one for one in part["effects"]["self"] if one["of"] == ["a"]]
+    assert own["p"] == pytest.approx(1 / 4001)
+    assert measured(found, "self_bias", "evaluator")["a"]["p"] == pytest.approx(1 / 4001)
+
+
 def test_a_file_may_hold_several_roles_and_the_texts_of_its_segments(tmp_path: Path) -> None:
     rows = [(*row, "the cat sat" if row[2] == "a" else row[0]) for row in rows_of("testset")]
     rows += [(*row, "") for row in rows_of("evaluator")]

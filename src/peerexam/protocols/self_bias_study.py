@@ -38,9 +38,6 @@ from peerexam.tasks.source_diversity import source_diversity
 ROLES: tuple[Role, ...] = ("test set", "evaluator", "both", "")
 """In the order in which they are shown; the last is a file of scores that does not say."""
 
-MOST_DECOMPOSITION_ROUNDS = 2_000
-"""A decomposition's replicates are linearised; more of them change its intervals by nothing."""
-
 CONSENSUS = "peers' consensus is no truth: a model that knows better than its peers reads as biased"
 AGREED = (
     "where all segments agree there is nothing to resample: the interval says how far the value is "
@@ -67,7 +64,7 @@ def study_self_bias(
     Args:
         path: The folder, or the file (`tasks.score_file`).
         orientation: Which scores of a file are better (MetricX: lower).
-        rounds: Of bootstrap and permutation.
+        rounds: Of every bootstrap and test, the decomposition's too.
         seed: Of both.
         evaluator: For the role of test set in a run: one judge in place of all.
         same: Groups of names that are one model each, beside those that a run's manifest tells of:
@@ -207,7 +204,6 @@ def _about_twins(groups: Sequence[Sequence[str]], tables: Mapping[str, Json]) ->
 
 def _run_parts(run: RunTables, rounds: int, seed: int) -> Iterator[tuple[str, Decomposition]]:
     known = run.author >= 0
-    rounds = min(rounds, MOST_DECOMPOSITION_ROUNDS)
     parts = (
         ("marks", run.marks, decompose_scores),
         ("comparisons", run.points, decompose_comparisons),
@@ -235,7 +231,6 @@ def _file_parts(
     if role == "both" or bool(np.isnan(one.scores).all()):
         return {}
     sign = 1.0 if orientation == "higher" else -1.0
-    rounds = min(rounds, MOST_DECOMPOSITION_ROUNDS)
     authors: tuple[str, ...] = ("",)
     judges: tuple[str, ...] = ("",)
     if paired:
