@@ -109,6 +109,19 @@ def test_what_cannot_be_done_is_refused_before_a_model_is_called(
     assert words in capsys.readouterr().err
 
 
+def test_the_page_of_the_curve_is_named(
+    data: Path, capsys: pytest.CaptureFixture[str], chat_server: Any
+) -> None:
+    server = chat_server(lambda request: "So the answer is 2")
+    command = ["mistakes", "backtrack", str(data), "--agents", f"openai/m@{server.url}", "--quiet"]
+    command += ["--limit", "3", "--samples", "2"]
+    assert main([*command, "--locations", "simulated", "--out", "curved"]) == 0
+    assert capsys.readouterr().out.endswith("curve: curved/curve.html\n")
+    assert "<svg" in Path("curved/curve.html").read_text(encoding="utf-8")
+    assert main([*command, "--locations", "gold", "--out", "plain"]) == 0
+    assert "curve" not in capsys.readouterr().out
+
+
 def test_training_refuses_an_unknown_task(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("torch")
     assert main(["mistakes", "train", str(data), "--hold-out", "four", "--out", "m"]) == 2

@@ -197,6 +197,20 @@ async def test_planted_changes_are_recovered_within_their_intervals(tmp_path: Pa
     assert [one.condition for one in result.measures if one.headline] == ["gold"]
 
 
+async def test_answers_that_a_full_stop_alone_makes_wrong_are_told(tmp_path: Path) -> None:
+    def ends_sentences(request: Request) -> Reply:
+        return "new" if request.sampling.temperature == 1.0 else "So the answer is good."
+
+    agent = ScriptedAgent(ends_sentences, "oracle", features=())
+    work, found = await done(planted_traces(8), "gold", agent, tmp_path / "s")
+    result = backtracking_result(work, found)
+    assert result.measures[1].estimate.value == 0.0
+    (note,) = [one for one in result.notes if "full stop" in one]
+    assert note.startswith("oracle: 8 of 8 new answers are the target")
+    work, found = await done(planted_traces(8), "gold", oracle(0.5, 1), tmp_path / "t")
+    assert not [one for one in backtracking_result(work, found).notes if "full stop" in one]
+
+
 async def test_the_same_calls_are_not_made_again(tmp_path: Path) -> None:
     traces = planted_traces(8)
     first = oracle(0.5, 1)

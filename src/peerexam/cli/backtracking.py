@@ -38,16 +38,20 @@ def backtrack(arguments: argparse.Namespace) -> int:
         arguments.seed,
     )
     out = folder_of(arguments, "runs/backtracking")
+    pages: list[Path] = []
 
     async def perform_it(progress: Progress, db: str | None) -> StudyResult:
         done = await backtrack_all(config, work, out, db=db, progress=progress)
         write_backtracks(out, done.rows)
         result = backtracking_result(work, done)
         if "curve" in result.tables:
-            write_curve(out, result.tables["curve"])
+            pages.append(write_curve(out, result.tables["curve"]))
         return result
 
-    return perform(arguments, out, backtracking_plan(config, work), perform_it)
+    status = perform(arguments, out, backtracking_plan(config, work), perform_it)
+    for page in () if arguments.json else pages:
+        say(f"curve: {page}")
+    return status
 
 
 def _check_classifiers(locators: Sequence[Locator]) -> None:

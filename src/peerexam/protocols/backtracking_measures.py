@@ -177,10 +177,35 @@ def backtracking_result(work: Backtracking, done: Backtracks) -> StudyResult:
         agents=done.fingerprints,
         measures=list(measures(rows)),
         tables=tables,
-        notes=NOTES,
+        notes=[*NOTES, *_but_for_a_stop(done.rows)],
         status="partial" if reasons else "complete",
         status_reason="; ".join(reasons) or None,
     )
+
+
+def _but_for_a_stop(rows: Sequence[Backtrack]) -> Iterator[str]:
+    """How many new answers are wrong for nothing but the full stop after them.
+
+    By the rule of the data they are wrong (§2: exact match), yet an agent that ends its sentences
+    loses every right answer so, and the changes then say nothing of backtracking.
+    """
+    known = [row for row in rows if row.mended is not None and row.mended.outcome == "mended"]
+    dotted = [
+        row
+        for row in known
+        if row.correct is False and _without_stop(row) == row.trace.target.strip()
+    ]
+    for agent, count in Counter(row.agent for row in dotted).items():
+        of = sum(row.agent == agent for row in known)
+        yield (
+            f"{agent}: {count} of {of} new answers are the target but for a full stop after it, "
+            "which by exact match makes them wrong"
+        )
+
+
+def _without_stop(row: Backtrack) -> str | None:
+    answer = None if row.mended is None else row.mended.answer
+    return None if answer is None else answer.strip().removesuffix(".").rstrip()
 
 
 def _short_of_samples(rows: Sequence[Backtrack], samples: int) -> Iterator[str]:
