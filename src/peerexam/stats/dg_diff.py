@@ -79,7 +79,7 @@ def elected(scores: Floats, votes: Floats) -> Floats:
     """
     leading = votes == votes.max(axis=1, keepdims=True)
     means = (scores * leading).sum(axis=1) / leading.sum(axis=1)
-    return np.where(votes.any(axis=1), means, scores.min(axis=1))
+    return np.asarray(np.where(votes.any(axis=1), means, scores.min(axis=1)))
 
 
 def difference(
