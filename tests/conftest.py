@@ -24,8 +24,8 @@ import pytest
 from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis_settings
 
-# Nothing here is a test of speed: a busy machine must not fail one. New examples are looked for where
-# somebody works on what they find; a change is let in or not by the same ones each time.
+# Nothing here is a test of speed: a busy machine must not fail one. New examples are looked for
+# where somebody works on what they find; a change is let in or not by the same ones each time.
 hypothesis_settings.register_profile(
     "unhurried",
     deadline=None,
