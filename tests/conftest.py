@@ -29,7 +29,7 @@ from hypothesis import settings as hypothesis_settings
 hypothesis_settings.register_profile(
     "unhurried",
     deadline=None,
-    derandomize=bool(os.environ.get("CI")),
+    derandomize=bool(os.environ.get("PEEREXAM_SAME_EXAMPLES")),
     suppress_health_check=[HealthCheck.too_slow],
 )
 hypothesis_settings.load_profile("unhurried")
