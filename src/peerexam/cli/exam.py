@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
 
+from peerexam.cli.machine import note_missing_weights
 from peerexam.cli.output import note, plain, say, say_json
 from peerexam.errors import SetupError
 from peerexam.protocols.config import ExamConfig
@@ -50,6 +51,7 @@ def write_first(arguments: argparse.Namespace) -> int:
         say_json({"config": str(path)})
         return 0
     say(f"wrote {path}")
+    note_missing_weights(agent.model for agent in load_config(path, environ={}).agents)
     note(f"next: peerexam plan {path}, then peerexam run {path}")
     return 0
 
@@ -79,6 +81,7 @@ def print_plan(arguments: argparse.Namespace) -> int:
 
 
 def _warn(config: ExamConfig) -> None:
+    note_missing_weights(agent.model for agent in config.agents)
     examinees = {agent.name for agent in config.agents_in("examinee")}
     if not any(len(examinees - {judge.name}) > 1 for judge in config.agents_in("judge")):
         note(

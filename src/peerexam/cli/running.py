@@ -13,6 +13,7 @@ from peerexam.cli.agent_files import read_agents
 from peerexam.cli.display import shown
 from peerexam.cli.exam import config_from
 from peerexam.cli.interrupt import run_interruptibly
+from peerexam.cli.machine import offer_weights
 from peerexam.cli.output import note, plain, say, say_json
 from peerexam.errors import SetupError
 from peerexam.protocols import rerunning, runner
@@ -30,6 +31,7 @@ Work = Callable[[Progress], Coroutine[Any, Any, Outcome]]
 def run(arguments: argparse.Namespace) -> int:
     """Hold an exam, or go on with it."""
     config = config_from(arguments)
+    offer_weights(agent.model for agent in config.agents)
     out = Path(arguments.out) if arguments.out else runner.default_folder(config)
     expected = _expected_calls(config)
     db = _ledger(arguments)
@@ -41,6 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
 def rejudge(arguments: argparse.Namespace) -> int:
     """Let other judges judge old answers."""
     judges = read_agents(arguments.judges)
+    offer_weights(judge.model for judge in judges)
     folder, out, db = Path(arguments.folder), Path(arguments.out), _ledger(arguments)
     return _perform(
         arguments, lambda progress: rerunning.rejudge(folder, judges, out, db=db, progress=progress)
@@ -52,6 +55,7 @@ def add(arguments: argparse.Namespace) -> int:
     agents = read_agents([arguments.agent], name=arguments.name)
     if len(agents) != 1:
         raise SetupError(f"{arguments.agent} holds {len(agents)} agents; add joins one at a time")
+    offer_weights([agents[0].model])
     folder, db = Path(arguments.folder), _ledger(arguments)
     return _perform(
         arguments, lambda progress: rerunning.add(folder, agents[0], db=db, progress=progress)
