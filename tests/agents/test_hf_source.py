@@ -313,6 +313,7 @@ def test_what_the_hub_will_not_give_is_a_set_up_error(
 
 
 def test_without_a_hub_what_is_missing_is_named_with_the_command(tmp_path: Path) -> None:
+    pytest.importorskip("transformers")
     failed = ask("hf/org/tiny", "http://127.0.0.1:9", tmp_path, HF_HUB_OFFLINE="1")
     assert "org/tiny is not here and cannot be fetched from the hub" in failed.stderr
     assert "hf download org/tiny" in failed.stderr

@@ -184,12 +184,13 @@ def test_a_missing_driver_is_told_with_its_extra() -> None:
     program = (
         "import sys; sys.modules['psycopg'] = None\n"
         "from peerexam.ledger.opening import open_ledger\n"
-        "open_ledger('postgresql://me:planted-secret@db/exam')"
+        "open_ledger(sys.argv[1])"
     )
-    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    url = "postgresql://me:planted-secret@db/exam"  # no part of the program: 3.13 quotes that
+    run = subprocess.run([sys.executable, "-c", program, url], capture_output=True, text=True)
     assert "MissingExtraError" in run.stderr
     assert "pip install 'peerexam[postgres]'" in run.stderr
-    assert "planted-secret" not in run.stderr.replace(program, "")
+    assert "planted-secret" not in run.stderr
 
 
 async def test_a_refused_group_reaches_those_who_wait_and_the_ledger_goes_on_after(
