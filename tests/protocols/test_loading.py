@@ -169,8 +169,9 @@ def test_a_key_in_the_file_is_refused_and_never_repeated(tmp_path: Path, agent: 
 
 
 def test_relative_paths_are_relative_to_the_file(tmp_path: Path) -> None:
-    for name in ("q.jsonl", "answers.jsonl", "compare.j2"):
+    for name in ("q.jsonl", "answers.jsonl"):
         (tmp_path / name).write_text("{}\n")
+    (tmp_path / "compare.j2").write_text("{{ question }} {{ response_1 }} {{ response_2 }}")
     text = TWO.replace("sim/a", "file/answers.jsonl").replace(
         "{domains: [geography]}", "{file: q.jsonl}"
     )

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping, Set
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import resources
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -57,6 +58,34 @@ _STOPS: Mapping[str, tuple[str, ...]] = {
 }
 
 
+_SHOWN = frozenset({"question", "answer", "response_1", "response_2", "domain"})
+_SAMPLES: Mapping[str, Any] = {
+    **{field: f"some {field}" for field in (*_SHOWN, "key", "problem", "form", "answer_1")},
+    "answer_2": "some answer_2",
+    "already": ("a question",),
+    "n": 2,
+    "as_json": False,
+    "ties": True,
+    "concise": 1,
+    "complex": 1,
+    "compound": 1,
+    "rubric": Rubric(),
+}
+"""One value of every field that an exam's prompts have, to try a user's template with."""
+
+
+def _settings(known: Collection[str]) -> Iterator[dict[str, Any]]:
+    """Every setting of the switches, and questions that there are already or not."""
+    varied: dict[str, tuple[Any, ...]] = {
+        "as_json": (False, True),
+        "ties": (True, False),
+        "already": (("a question",), ()),
+    }
+    names = [name for name in varied if name in known]
+    for values in product(*(varied[name] for name in names)):
+        yield dict(zip(names, values, strict=True))
+
+
 _Told = tuple[Any, ...]
 """A prompt's name and, by field, what decides its words beside the texts."""
 
@@ -103,7 +132,7 @@ class PromptLibrary:
                     f"there is no prompt '{name}'; prompts are {', '.join(sorted(self._texts))}"
                 )
             try:
-                self._texts[name] = path.read_text(encoding="utf-8")
+                self._texts[name] = path.read_text(encoding="utf-8-sig")
             except (OSError, UnicodeDecodeError) as error:
                 raise SetupError(f"prompt '{name}': {path} cannot be read: {error}") from error
 
@@ -111,6 +140,57 @@ class PromptLibrary:
     def names(self) -> tuple[str, ...]:
         """The names of all prompts, sorted."""
         return tuple(sorted(self._texts))
+
+    def problem(self, name: str) -> str | None:
+        """What is wrong with a prompt that a user wrote, None where it can be filled in.
+
+        Looked at without a model: whether it is a template, names only fields that this prompt
+        has, comes to some text with every setting of its switches, and shows the texts that it is
+        about (question, answer, …).
+
+        Args:
+            name: Its full name, with `.completion` where it has that.
+        """
+        import jinja2
+        from jinja2.meta import find_undeclared_variables
+
+        try:
+            used = find_undeclared_variables(self._environment.parse(self._texts[name]))
+        except jinja2.TemplateSyntaxError as error:
+            return f"line {error.lineno}: {error.message}"
+        forms = self._fields(name)
+        known = set().union(*forms)
+        shown = _SHOWN.intersection(*forms)
+        unknown = sorted(used - known)
+        if unknown:
+            return f"it has no field '{unknown[0]}'; it has {', '.join(sorted(known))}"
+        if not known <= set(_SAMPLES):
+            return None
+        for switches in _settings(known):
+            fields = {field: _SAMPLES[field] for field in known} | switches
+            problem = self._unfit(name, fields, shown)
+            if problem is not None:
+                return problem
+        return None
+
+    def _unfit(self, name: str, fields: Mapping[str, Any], shown: Set[str]) -> str | None:
+        try:
+            text = self._template(name).render(**fields)
+        except Exception as error:  # whatever a template of the user's computes
+            return f"it cannot be filled in: {type(error).__name__}: {error}"
+        if not text.strip():
+            return "it comes to no text at all"
+        words = text.casefold()
+        hidden = [field for field in sorted(shown) if _SAMPLES[field].casefold() not in words]
+        return f"it does not show the {hidden[0]}: write {{{{ {hidden[0]} }}}}" if hidden else None
+
+    def _fields(self, name: str) -> list[set[str]]:
+        """What our own prompts of this name ask for, in either form."""
+        from jinja2.meta import find_undeclared_variables
+
+        shipped, base = _shipped(), name.removesuffix(COMPLETION)
+        ours = [shipped[one] for one in (base, base + COMPLETION) if one in shipped]
+        return [find_undeclared_variables(self._environment.parse(text)) for text in ours]
 
     def render(self, name: str, chat: bool, **fields: Any) -> Rendered:
         """Fill in a prompt.

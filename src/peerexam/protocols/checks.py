@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from pydantic import ValidationError
 
 from peerexam.agents.model_paths import model_path
 from peerexam.agents.registry import installed_providers
-from peerexam.agents.spec import AgentSpec, parse_model
+from peerexam.agents.spec import AgentSpec, endpoint_problem, parse_model
 from peerexam.agents.weights import WEIGHTS
 from peerexam.calls import Json, canonical_json
-from peerexam.errors import SetupError
+from peerexam.errors import PeerexamError, SetupError
 from peerexam.examiners.prompts import PromptLibrary
+from peerexam.examiners.rubric import load_rubric
 from peerexam.examiners.simulated_spec import sim_spec
 from peerexam.protocols.config import AgentConfig, ExamConfig, RoleName
 from peerexam.protocols.document import Place
-from peerexam.protocols.problems import suggest
+from peerexam.protocols.domains import domain_count
+from peerexam.protocols.problems import describe, suggest
 from peerexam.tasks.embeddings import check_encoder
 from peerexam.tasks.sealed_questions import is_question_folder
 
@@ -23,6 +29,8 @@ _CANNOT_SCORE = frozenset({"openai", "anthropic", "langchain", "file"})
 """Providers of ours that give no log-probabilities of a given text; plug-ins say so themselves."""
 
 _SETTINGS = ("system", "temperature", "top_p", "max_tokens", "seed")
+
+_MOST_QUESTIONS = 10_000_000
 
 PLAYS_DIRECTLY = "sim"
 """Simulated players differ by name, so that three equal ones are three."""
@@ -47,6 +55,8 @@ def check(config: ExamConfig, *, setting_only: bool = False) -> Iterator[tuple[P
 def check_agents(agents: Sequence[AgentConfig]) -> Iterator[tuple[Place, str]]:
     """What is wrong with agents, whatever the exam."""
     yield from _models(agents)
+    yield from _endpoints(agents)
+    yield from _sampling(agents)
     yield from _twins(agents)
     yield from _model_files(agents)
 
@@ -72,6 +82,55 @@ def _models(agents: Sequence[AgentConfig]) -> Iterator[tuple[Place, str]]:
                 f"'{provider}' gives no log-probabilities of a given text, so it cannot judge by "
                 "likelihood; use judge: {by: prompt}, or a local/, gguf/ or hf/ model",
             )
+
+
+def _endpoints(agents: Sequence[AgentConfig]) -> Iterator[tuple[Place, str]]:
+    for index, agent in enumerate(agents):
+        try:
+            named = parse_model(agent.model)[2]
+        except SetupError:
+            continue  # reported with the models
+        for key, url in (("model", named), ("base_url", agent.base_url)):
+            problem = None if url is None else endpoint_problem(url)
+            if problem is not None:
+                yield (
+                    ("agents", index, key),
+                    f"the endpoint of '{agent.name}' is no URL: {problem}; write it as in "
+                    "http://127.0.0.1:8000/v1",
+                )
+
+
+def _sampling(agents: Sequence[AgentConfig]) -> Iterator[tuple[Place, str]]:
+    """Settings among a model name's options have the bounds of those beside it."""
+    for index, agent in enumerate(agents):
+        try:
+            options = {**parse_model(agent.model)[3], **agent.options}
+        except SetupError:
+            continue  # reported with the models
+        written = "options" if agent.options else "model"
+        for name, value in options.items():
+            if not _is_finite(value):
+                yield ("agents", index, written), f"option {name} of '{agent.name}' must be finite"
+            elif name in _SETTINGS:
+                yield from _setting(agent, name, value, ("agents", index, written))
+
+
+def _setting(
+    agent: AgentConfig, name: str, value: Json, place: Place
+) -> Iterator[tuple[Place, str]]:
+    try:
+        AgentConfig.model_validate({"name": agent.name, "model": agent.model, name: value})
+    except ValidationError as error:
+        said = describe(error.errors(include_url=False)[0], AgentConfig)
+        yield place, f"{said} (an option of '{agent.name}')"
+
+
+def _is_finite(value: Json) -> bool:
+    if isinstance(value, Mapping):
+        return all(map(_is_finite, value.values()))
+    if isinstance(value, list | tuple):
+        return all(map(_is_finite, value))
+    return not isinstance(value, float) or math.isfinite(value)
 
 
 def _player(agent: AgentConfig, place: Place) -> Iterator[tuple[Place, str]]:
@@ -151,6 +210,18 @@ def _prompts(config: ExamConfig) -> Iterator[tuple[Place, str]]:
         for name in config.prompts:
             if name not in names:
                 yield ("prompts", name), f"no prompt '{name}'; {suggest(name, names)}"
+    for name, path in config.prompts.items():
+        if name in PromptLibrary().names and _unreadable(str(path)) is None:
+            problem = _prompt_problem(name, path)
+            if problem is not None:
+                yield ("prompts", name), f"prompt '{name}', {path}: {problem}"
+
+
+def _prompt_problem(name: str, path: Path) -> str | None:
+    try:
+        return PromptLibrary({name: path}).problem(name)
+    except SetupError as error:
+        return str(error)
 
 
 def _files(config: ExamConfig) -> Iterator[tuple[Place, str]]:
@@ -170,6 +241,12 @@ def _files(config: ExamConfig) -> Iterator[tuple[Place, str]]:
         wanted.append((("judging", "rubric"), str(config.judging.rubric)))
     for place, path in wanted:
         yield from _readable(place, path)
+    rubric = config.judging.rubric
+    if rubric is not None and _unreadable(str(rubric)) is None:
+        try:
+            load_rubric(rubric)
+        except SetupError as error:
+            yield ("judging", "rubric"), str(error)
 
 
 def _model_files(agents: Sequence[AgentConfig]) -> Iterator[tuple[Place, str]]:
@@ -223,12 +300,28 @@ def _setters(config: ExamConfig) -> Iterator[tuple[Place, str]]:
     questions = config.questions
     if questions.file is None and not config.agents_in("examiner"):
         yield ("agents",), "no agent sets questions: give one the role examiner"
+    planned = _planned(config) if questions.file is None else 0
+    if planned > _MOST_QUESTIONS:
+        yield (
+            ("questions", "per_domain"),
+            f"that is {planned:,} questions, and at most {_MOST_QUESTIONS:,} can be set at once: "
+            "fewer a domain, or fewer domains",
+        )
     encoder = questions.duplicates.embedding
     if encoder is not None and questions.file is None:
         try:
             check_encoder(encoder)
         except SetupError as error:
             yield ("questions", "duplicates", "embedding"), str(error)
+
+
+def _planned(config: ExamConfig) -> int:
+    questions = config.questions
+    try:
+        domains = domain_count(questions)
+    except PeerexamError:
+        return 0  # reported with the domains
+    return len(config.agents_in("examiner")) * domains * questions.per_domain
 
 
 def _authors_panel(config: ExamConfig) -> Iterator[tuple[Place, str]]:

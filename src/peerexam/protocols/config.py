@@ -8,11 +8,37 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-Positive = Annotated[int, Field(ge=1)]
+
+def _printable(name: str) -> str:
+    """A name is shown on terminals and pages: no control or direction characters, not blank."""
+    if not name.isprintable() or not name.strip():
+        raise ValueError(
+            f"the name {name!a} is blank or has a control character: use printable characters"
+        )
+    return name
+
+
+def _writable(path: Path) -> Path:
+    if not str(path).isprintable():
+        raise ValueError(f"the path {str(path)!a} has a control character: write another")
+    return path
+
+
+# Upper bounds are far above any real exam: they find a slip of the keyboard before it is paid for.
+Positive = Annotated[int, Field(ge=1, le=1_000_000)]
+Few = Annotated[int, Field(ge=1, le=1000)]
+Tokens = Annotated[int, Field(ge=1, le=10_000_000)]
 Fraction = Annotated[float, Field(ge=0, le=1)]
+Temperature = Annotated[float, Field(ge=0, le=100)]
+Seconds = Annotated[float, Field(gt=0, le=30 * 24 * 3600)]
+Dollars = Annotated[float, Field(ge=0, le=1_000_000)]
+Nats = Annotated[float, Field(ge=0, le=1_000_000)]
+Amount = Annotated[int, Field(ge=0, le=10**15)]
+Seed = Annotated[int, Field(ge=0, lt=2**63)]
+Name = Annotated[str, Field(min_length=1, max_length=100), AfterValidator(_printable)]
 RoleName = Literal["examiner", "examinee", "judge"]
 
 
@@ -23,9 +49,9 @@ class _Strict(BaseModel):
 class Price(_Strict):
     """US dollars for a million tokens; cached prompt tokens cost `input` unless said otherwise."""
 
-    input: Annotated[float, Field(ge=0)]
-    output: Annotated[float, Field(ge=0)]
-    cached_input: Annotated[float, Field(ge=0)] | None = None
+    input: Dollars
+    output: Dollars
+    cached_input: Dollars | None = None
 
 
 class AgentLimits(_Strict):
@@ -36,14 +62,14 @@ class AgentLimits(_Strict):
     row that failed for good: its remaining calls fail at once.
     """
 
-    concurrency: Positive | None = None
-    max_concurrency: Positive = 64
+    concurrency: Annotated[int, Field(ge=1, le=65_536)] | None = None
+    max_concurrency: Annotated[int, Field(ge=1, le=65_536)] = 64
     give_up_after: Positive = 20
     requests_per_minute: Positive | None = None
-    tokens_per_minute: Positive | None = None
-    attempts: Positive = 6
-    timeout: Annotated[float, Field(gt=0)] = 120.0
-    deadline: Annotated[float, Field(gt=0)] = 600.0
+    tokens_per_minute: Annotated[int, Field(ge=1, le=10**12)] | None = None
+    attempts: Few = 6
+    timeout: Seconds = 120.0
+    deadline: Seconds = 600.0
 
 
 class Budget(_Strict):
@@ -53,10 +79,10 @@ class Budget(_Strict):
     one session took, added up.
     """
 
-    usd: Annotated[float, Field(ge=0)] | None = None
-    calls: Annotated[int, Field(ge=0)] | None = None
-    tokens: Annotated[int, Field(ge=0)] | None = None
-    seconds: Annotated[float, Field(ge=0)] | None = None
+    usd: Annotated[float, Field(ge=0, le=1e9)] | None = None
+    calls: Amount | None = None
+    tokens: Amount | None = None
+    seconds: Annotated[float, Field(ge=0, le=366 * 24 * 3600)] | None = None
 
 
 class JudgeSettings(_Strict):
@@ -69,8 +95,8 @@ class JudgeSettings(_Strict):
     """
 
     by: Literal["prompt", "likelihood"] = "prompt"
-    tie_within: Annotated[float, Field(ge=0)] = 0.0
-    pass_at: Annotated[float, Field(gt=0)] = 1.0
+    tie_within: Nats = 0.0
+    pass_at: Annotated[Nats, Field(gt=0)] = 1.0
     per_token: bool = False
     share: Annotated[float, Field(gt=0, le=1)] = 1.0
 
@@ -85,16 +111,16 @@ class AgentConfig(_Strict):
     of a text that goes on.
     """
 
-    name: Annotated[str, Field(min_length=1, max_length=100)]
+    name: Name
     model: str
     roles: tuple[RoleName, ...] = ("examiner", "examinee", "judge")
     base_url: str | None = None
-    api_key_env: str | None = None
+    api_key_env: Annotated[str, Field(min_length=1)] | None = None
     system: str | None = None
-    temperature: Annotated[float, Field(ge=0)] | None = None
+    temperature: Temperature | None = None
     top_p: Annotated[float, Field(gt=0, le=1)] | None = None
-    max_tokens: Positive | None = None
-    seed: int | None = None
+    max_tokens: Tokens | None = None
+    seed: Annotated[int, Field(ge=-(2**63), lt=2**63)] | None = None
     judge: JudgeSettings = JudgeSettings()
     family: str | None = None
     variant_of: str | None = None
@@ -114,7 +140,7 @@ class Levels(_Strict):
     """
 
     classifiers: tuple[str, ...] = ()
-    max_tokens: Positive = 64
+    max_tokens: Tokens = 64
 
 
 class References(_Strict):
@@ -125,9 +151,9 @@ class References(_Strict):
     whose author gives the same answer in less than `min_agreement` of them is marked, or dropped.
     """
 
-    draws: Annotated[int, Field(ge=0)] = 0
-    temperature: Annotated[float, Field(ge=0)] = 0.7
-    max_tokens: Positive = 200
+    draws: Annotated[int, Field(ge=0, le=1000)] = 0
+    temperature: Temperature = 0.7
+    max_tokens: Tokens = 200
     checker: str | None = None
     min_agreement: Fraction = 0.5
     drop_inconsistent: bool = False
@@ -162,11 +188,11 @@ class Questions(_Strict):
     per_domain: Positive = 5
     style: Literal["breadth", "peer"] = "peer"
     file: Path | None = None
-    attempts: Positive = 4
+    attempts: Few = 4
     near_duplicate: Fraction = 0.8
-    max_tokens: Positive = 1024
-    temperature: Annotated[float, Field(ge=0)] = 0.0
-    retry_temperature: Annotated[float, Field(ge=0)] = 0.7
+    max_tokens: Tokens = 1024
+    temperature: Temperature = 0.0
+    retry_temperature: Temperature = 0.7
     duplicates: Duplicates = Duplicates()
     levels: Levels = Levels()
     references: References = References()
@@ -175,8 +201,8 @@ class Questions(_Strict):
 class Answers(_Strict):
     """How examinees are asked (examiner paper, appendix C.2: 200 tokens, temperature 0)."""
 
-    max_tokens: Positive = 200
-    temperature: Annotated[float, Field(ge=0)] = 0.0
+    max_tokens: Tokens = 200
+    temperature: Temperature = 0.0
     truncated: Literal["judge", "fail"] = "judge"
 
 
@@ -187,10 +213,10 @@ class FollowUps(_Strict):
     `share`, both drawn by the exam's seed.
     """
 
-    rounds: Annotated[int, Field(ge=0)] = 0
+    rounds: Annotated[int, Field(ge=0, le=100)] = 0
     sample: Positive | None = None
     share: Annotated[float, Field(gt=0, le=1)] = 1.0
-    max_tokens: Positive = 200
+    max_tokens: Tokens = 200
 
 
 class Fitness(_Strict):
@@ -223,8 +249,8 @@ class Judging(_Strict):
     disagreement: Literal["tie", "average", "abstain"] = "tie"
     own_answers: Literal["agent", "model"] = "agent"
     self_preference: bool = True
-    reasks: Annotated[int, Field(ge=0)] = 1
-    max_tokens: Positive = 512
+    reasks: Annotated[int, Field(ge=0, le=100)] = 1
+    max_tokens: Tokens = 512
     rubric: Path | None = None
     fitness: Fitness = Fitness()
     quorum: Positive = 1
@@ -235,7 +261,7 @@ class Voting(_Strict):
 
     method: Literal["borda", "copeland", "schulze", "bradley_terry"] = "borda"
     rounds: Positive = 1000
-    confidence: Annotated[float, Field(gt=0, lt=1)] = 0.95
+    confidence: Annotated[float, Field(ge=0.01, le=0.9999)] = 0.95
     cluster_judges: bool = False
 
 
@@ -245,9 +271,9 @@ class Limits(_Strict):
     After `stall_warning` seconds in which no call ended, the oldest one is named.
     """
 
-    concurrency: Positive = 64
+    concurrency: Annotated[int, Field(ge=1, le=65_536)] = 64
     window: Positive | None = None
-    stall_warning: Annotated[float, Field(gt=0)] = 60.0
+    stall_warning: Seconds = 60.0
     budget: Budget = Budget()
 
 
@@ -259,10 +285,10 @@ def _misfit(place: tuple[str | int, ...], text: str) -> PydanticCustomError:
 class ExamConfig(_Strict):
     """The whole of EXAM.yaml."""
 
-    name: str = "exam"
+    name: Name = "exam"
     protocol: Literal["peer_exam", "exam"] = "peer_exam"
     examiner: str | None = None
-    seed: Annotated[int, Field(ge=0)] = 0
+    seed: Seed = 0
     agents: Annotated[tuple[AgentConfig, ...], Field(min_length=1)]
     questions: Questions = Questions()
     answers: Answers = Answers()
@@ -271,7 +297,7 @@ class ExamConfig(_Strict):
     voting: Voting = Voting()
     limits: Limits = Limits()
     prompts: dict[str, Path] = {}
-    output: Path | None = None
+    output: Annotated[Path, AfterValidator(_writable)] | None = None
 
     @model_validator(mode="after")
     def _agents_fit_together(self) -> ExamConfig:
@@ -284,6 +310,12 @@ class ExamConfig(_Strict):
                 "one",
             )
         for at, agent in enumerate(self.agents):
+            if agent.variant_of == agent.name:
+                raise _misfit(
+                    ("agents", at, "variant_of"),
+                    f"'{agent.name}' is called a variant of itself: name the other agent, or "
+                    "remove the line",
+                )
             if agent.variant_of is not None and agent.variant_of not in names:
                 raise _misfit(
                     ("agents", at, "variant_of"),

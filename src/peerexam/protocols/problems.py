@@ -57,7 +57,7 @@ def describe(error: Mapping[str, Any], model: type[BaseModel]) -> str:
         return f"'{name}' must be {_WANTED[kind]}; it is {_show(given)}"
     if kind in _BOUND:
         limit = next(iter(context.values()))
-        return f"'{name}' must be {_BOUND[kind]} {limit:g}; it is {_show(given)}"
+        return f"'{name}' must be {_BOUND[kind]} {limit:,}; it is {_show(given)}"
     if kind == "literal_error":
         choices = [choice.strip(" '") for choice in _choices(str(context["expected"]))]
         return f"'{name}' is {_show(given)}; {suggest(str(given), choices)}"
