@@ -76,6 +76,10 @@ class LedgerFileError(SetupError):
     """The ledger file is torn, foreign, or of a newer schema. It is never overwritten."""
 
 
+class DamagedFileError(SetupError):
+    """A file that a command left cannot be read, and the command can write it again."""
+
+
 class RecordFileError(SetupError):
     """A line of a JSONL file cannot be read.
 

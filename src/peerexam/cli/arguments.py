@@ -110,6 +110,9 @@ def _exam_commands(commands: Commands) -> None:
     _config_flags(run)
     _running_flags(run)
     run.add_argument("--out", metavar="DIR", help="the run's folder (default: runs/NAME)")
+    run.add_argument(
+        "--replace", action="store_true", help="replace results of another set-up in that folder"
+    )
     plan = _command(commands, "plan", "say what an exam will ask and cost, asking nothing")
     _config_flags(plan)
     validate = _command(commands, "validate", "check a config, asking nothing")
@@ -141,6 +144,9 @@ def _folder_commands(commands: Commands) -> None:
         help="models, or files with an agents: list",
     )
     rejudge.add_argument("--out", required=True, metavar="DIR", help="the new run's folder")
+    rejudge.add_argument(
+        "--replace", action="store_true", help="replace other judges' results in that folder"
+    )
     _running_flags(rejudge)
     add = _command(commands, "add", "let another agent join a run; only missing cells are played")
     add.add_argument("folder", metavar="DIR")

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import os
 from collections.abc import Callable
+from pathlib import Path
+
+WORKSHOP = ".adding"
+"""Where `add` makes the files that replace a run's own."""
 
 _COMMANDS = {
     "init": "exam:write_first",
@@ -34,8 +39,20 @@ _COMMANDS = {
 }
 
 
+def _settle(arguments: argparse.Namespace) -> None:
+    """Finish the hand-over of files that a killed `add` left half done, in every folder named."""
+    for value in vars(arguments).values():
+        for text in value if isinstance(value, list | tuple) else (value,):
+            if isinstance(text, str) and os.path.isdir(os.path.join(text, WORKSHOP)):
+                from peerexam.protocols.claiming import settled
+                from peerexam.runfolder import RunFolder
+
+                settled(RunFolder(Path(text)))
+
+
 def perform(arguments: argparse.Namespace) -> int:
     """Perform the command that was asked for, and return its exit status."""
+    _settle(arguments)
     module, _, name = _COMMANDS[arguments.command].partition(":")
     command: Callable[[argparse.Namespace], int] = getattr(
         importlib.import_module(f"peerexam.cli.{module}"), name

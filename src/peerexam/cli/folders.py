@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from peerexam.cli.output import plain, say, say_json
-from peerexam.errors import SetupError
+from peerexam.errors import DamagedFileError, SetupError
 
 if TYPE_CHECKING:
     from peerexam.tasks.imported import ImportSummary
@@ -22,9 +22,13 @@ def report(arguments: argparse.Namespace) -> int:
     from peerexam.runfolder import RunFolder
 
     folder = RunFolder(_existing(arguments.folder))
-    if not folder.standings_path.exists():  # as in an imported run
+    try:
+        standings = folder.read_standings() if folder.standings_path.exists() else None
+    except DamagedFileError:
+        standings = None
+    if standings is None:  # as in an imported run
         folder.write_standings(tally_folder(folder.path))
-    standings = folder.read_standings()
+        standings = folder.read_standings()
     written = write_report(folder.path)
     tables = write_tables(folder.path)
     if arguments.json:
@@ -42,6 +46,7 @@ def report(arguments: argparse.Namespace) -> int:
 def export(arguments: argparse.Namespace) -> int:
     """Write a run as a data set, or in another tool's layout."""
     folder = _existing(arguments.folder)
+    _check_sealed(folder)
     if arguments.to != "dataset":
         from peerexam.cli.exporting import export_to
 
@@ -56,6 +61,22 @@ def export(arguments: argparse.Namespace) -> int:
     else:
         say(f"{written}: {', '.join(files)}")
     return 0
+
+
+def _check_sealed(folder: Path) -> None:
+    """Refuse to export questions that are not those the answers were given to."""
+    from peerexam.runfolder import RunFolder
+    from peerexam.tasks.sealed_questions import seals_of
+
+    questions = RunFolder(folder).records_path("questions")
+    found, sealed = seals_of(questions)
+    if sealed is not None and found != sealed:
+        raise SetupError(
+            f"{questions} was changed after the run: its hash is {found}, and manifest.json says "
+            f"{sealed}. Restore it (peerexam run {folder / 'exam.yaml'} --out {folder} writes it "
+            "again from the ledger), or ask the changed questions in a run of their own: "
+            f"questions.file={questions}, copied to a folder without manifest.json"
+        )
 
 
 def import_results(arguments: argparse.Namespace) -> int:

@@ -36,7 +36,11 @@ def run(arguments: argparse.Namespace) -> int:
     expected = _expected_calls(config)
     db = _ledger(arguments)
     return _perform(
-        arguments, lambda progress: runner.run_exam(config, out, db=db, progress=progress), expected
+        arguments,
+        lambda progress: runner.run_exam(
+            config, out, db=db, progress=progress, replace=arguments.replace
+        ),
+        expected,
     )
 
 
@@ -46,7 +50,10 @@ def rejudge(arguments: argparse.Namespace) -> int:
     offer_weights(judge.model for judge in judges)
     folder, out, db = Path(arguments.folder), Path(arguments.out), _ledger(arguments)
     return _perform(
-        arguments, lambda progress: rerunning.rejudge(folder, judges, out, db=db, progress=progress)
+        arguments,
+        lambda progress: rerunning.rejudge(
+            folder, judges, out, db=db, progress=progress, replaces=arguments.replace
+        ),
     )
 
 

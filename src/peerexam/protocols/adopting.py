@@ -21,6 +21,11 @@ def workshop_of(folder: RunFolder) -> RunFolder:
     return RunFolder(folder.path / ".adding")
 
 
+def is_half_done(folder: RunFolder) -> bool:
+    """Whether a workshop is ready, and its files not all moved."""
+    return (workshop_of(folder).path / _READY).exists()
+
+
 def adopt(folder: RunFolder) -> None:
     """Take over what the workshop holds. The caller has the folder to itself."""
     workshop = workshop_of(folder)
@@ -33,7 +38,7 @@ def adopt(folder: RunFolder) -> None:
 def finish_adoption(folder: RunFolder) -> None:
     """Move the files of a workshop that is ready; does nothing where there is none."""
     workshop = workshop_of(folder)
-    if not (workshop.path / _READY).exists():
+    if not is_half_done(folder):
         return
     for path in sorted(workshop.path.iterdir()):
         if path.name != _READY:

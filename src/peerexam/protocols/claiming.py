@@ -15,11 +15,14 @@ from typing import Literal
 import yaml
 from pydantic import ValidationError
 
-from peerexam.errors import SetupError
-from peerexam.protocols.adopting import finish_adoption, workshop_of
+from peerexam.calls import Json
+from peerexam.errors import DamagedFileError, SetupError
+from peerexam.protocols.adopting import finish_adoption, is_half_done
 from peerexam.protocols.config import ExamConfig
-from peerexam.protocols.loading import dump_config
+from peerexam.protocols.config_changes import refuse_changes
+from peerexam.protocols.loading import dump_yaml
 from peerexam.runfolder import RunFolder
+from peerexam.runfolder.folder import remove_drafts
 
 FolderKind = Literal["run", "dataset"]
 
@@ -39,13 +42,23 @@ _WRITTEN: Mapping[FolderKind, tuple[str, ...]] = {
 
 
 @contextmanager
-def claimed(path: Path, config: ExamConfig, kind: FolderKind = "run") -> Iterator[RunFolder]:
+def claimed(
+    path: Path, config: ExamConfig, kind: FolderKind = "run", *, replaced_by: str | None = None
+) -> Iterator[RunFolder]:
     """Hold a folder for a run of an exam, or for its data set; made where it is missing.
+
+    Drafts of files that a killed process left behind are removed.
+
+    Args:
+        path: The folder.
+        config: The exam.
+        kind: What it is to hold.
+        replaced_by: The command that may not replace results of another set-up; None may.
 
     Raises:
         SetupError: It holds another exam, or a file of the user's own that the run would replace,
-            or a run where a data set is to be and the other way round, or another run is at work
-            in it.
+            or a run where a data set is to be and the other way round, or results of another
+            set-up, or another run is at work in it.
     """
     folder = RunFolder(path)
     folder.create()
@@ -53,7 +66,17 @@ def claimed(path: Path, config: ExamConfig, kind: FolderKind = "run") -> Iterato
         finish_adoption(folder)
         _check_kind(folder, kind)
         _check(folder, config, kind)
+        held = _config_in(folder.config_path) if replaced_by and _has_results(folder) else None
+        if held is not None:
+            refuse_changes(path, held, config, str(replaced_by))
+        remove_drafts(path)
         yield folder
+
+
+def _has_results(folder: RunFolder) -> bool:
+    """Whether there is an answer, or a question of a data set, that could be replaced."""
+    places = (folder.records_path("answers"), folder.path / "data" / "questions.jsonl")
+    return any(place.exists() and place.stat().st_size for place in places)
 
 
 def settled(folder: RunFolder) -> None:
@@ -62,7 +85,7 @@ def settled(folder: RunFolder) -> None:
     Raises:
         SetupError: There is something to finish, and another run is at work in the folder.
     """
-    if workshop_of(folder).path.exists():
+    if is_half_done(folder):
         with _alone(folder.path):
             finish_adoption(folder)
 
@@ -105,32 +128,50 @@ def _check_kind(folder: RunFolder, kind: FolderKind) -> None:
 
 def _kind_of(folder: RunFolder) -> FolderKind | None:
     """What a folder holds, None where it is neither; a data set says so before anything is set."""
-    if folder.manifest_path.exists():
-        return "dataset" if folder.read_manifest().get("kind") == "dataset" else "run"
-    if folder.config_path.exists() and _name_in(folder.config_path) is not None:
+    if (held := _manifest_of(folder)) is not None:
+        return "dataset" if held.get("kind") == "dataset" else "run"
+    if (folder.path / "data" / "questions.jsonl").exists() and folder.config_path.exists():
+        return "dataset"
+    if folder.config_path.exists() and _config_in(folder.config_path) is not None:
         return "run"
     return None
 
 
+def _manifest_of(folder: RunFolder) -> dict[str, Json] | None:
+    """The manifest; None where there is none, or a damaged one beside the config to make it again.
+
+    Raises:
+        SetupError: It is damaged and nothing here can make it again, or a newer peerexam wrote it.
+    """
+    if not folder.manifest_path.exists():
+        return None
+    try:
+        return folder.read_manifest()
+    except DamagedFileError:
+        if folder.config_path.exists():
+            return None
+        raise
+
+
 def _is_begun(folder: RunFolder) -> bool:
     """Whether what a folder holds was stopped before it had its whole manifest."""
-    if not folder.manifest_path.exists():
-        return True
-    held = folder.read_manifest()
-    return held.get("kind") == "dataset" and "questions_hash" not in held
+    held = _manifest_of(folder)
+    return held is None or (held.get("kind") == "dataset" and "questions_hash" not in held)
 
 
 def _check(folder: RunFolder, config: ExamConfig, kind: FolderKind) -> None:
-    if folder.manifest_path.exists():
+    manifest = _manifest_of(folder)
+    if manifest is not None:
         if kind == "dataset" and _is_begun(folder):
             return  # no question was sealed there
-        held = folder.read_manifest().get("exam")
+        held = manifest.get("exam")
     elif folder.config_path.exists():
-        held = _name_in(folder.config_path)
-        if held is None:
+        begun = _config_in(folder.config_path)
+        if begun is None:
             raise _foreign(folder.config_path, kind)
         if not folder.records_path("questions").exists():
             return  # that run ended before it had a question
+        held = begun.name
     else:
         _check_empty(folder, kind)
         return
@@ -152,11 +193,12 @@ def _foreign(path: Path, kind: FolderKind) -> SetupError:
     )
 
 
-def _name_in(path: Path) -> str | None:
-    """The exam's name in a resolved config that a run wrote; None for any other file."""
+def _config_in(path: Path) -> ExamConfig | None:
+    """The resolved config that a run wrote; None for any other file."""
     try:
         text = path.read_text(encoding="utf-8")
-        config = ExamConfig.model_validate(yaml.safe_load(text))
-    except (ValueError, ValidationError, yaml.YAMLError):
+        body = yaml.safe_load(text)
+        # As it stands, so that an earlier version's defaults make it no foreign file.
+        return ExamConfig.model_validate(body) if dump_yaml(body) == text else None
+    except (OSError, ValueError, ValidationError, yaml.YAMLError):
         return None
-    return config.name if dump_config(config) == text else None

@@ -10,6 +10,7 @@ import numpy as np
 from peerexam.calls import Json
 from peerexam.errors import SetupError
 from peerexam.examiners.rubric import Rubric, load_rubric
+from peerexam.protocols.claiming import settled
 from peerexam.protocols.finishing import tally_folder
 from peerexam.protocols.gathering import Gathered, gather
 from peerexam.protocols.loading import load_config
@@ -50,6 +51,7 @@ def counted_results(path: Path) -> Counted:
         SetupError: The folder holds no run, or its standings are those of an older peerexam.
     """
     folder = RunFolder(path)
+    settled(folder)
     if not folder.standings_path.exists():
         folder.write_standings(tally_folder(path))
     standings = folder.read_standings()
@@ -88,6 +90,7 @@ def full_mark_of(path: Path) -> int:
         SetupError: The folder holds no run.
     """
     folder = RunFolder(path)
+    settled(folder)
     if not folder.config_path.exists():
         return int(folder.read_manifest().get("full_mark") or Rubric().full_mark)
     rubric = load_config(folder.config_path, environ={}).judging.rubric

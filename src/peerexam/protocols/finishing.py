@@ -9,6 +9,7 @@ from pathlib import Path
 from peerexam.calls import Json
 from peerexam.errors import SetupError
 from peerexam.examiners.rubric import Rubric, load_rubric
+from peerexam.protocols.claiming import settled
 from peerexam.protocols.config import ExamConfig, Fitness
 from peerexam.protocols.few_shot_pairs import few_shot_pairs
 from peerexam.protocols.loading import load_config
@@ -60,6 +61,7 @@ def tally_folder(path: Path) -> dict[str, Json]:
         SetupError: The folder holds no run.
     """
     folder = RunFolder(path)
+    settled(folder)
     if not folder.manifest_path.exists():
         raise SetupError(f"{path} holds no run: there is no manifest.json in it")
     held = folder.read_manifest()

@@ -133,6 +133,11 @@ def dump_config(config: ExamConfig) -> str:
         empty = [key for key, value in written.items() if value in ({}, []) and key != "roles"]
         for name in empty:
             del written[name]
+    return dump_yaml(body)
+
+
+def dump_yaml(body: Json) -> str:
+    """Plain values as YAML that reads back as the same values."""
     return yaml.dump(body, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100)
 
 

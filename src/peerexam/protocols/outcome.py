@@ -13,6 +13,7 @@ from peerexam.calls import KEY_VERSION, Json
 from peerexam.protocols.config import ExamConfig
 from peerexam.protocols.prices import price_held
 from peerexam.records import SCHEMA_VERSION
+from peerexam.runfolder import RunFolder
 
 Status = Literal["complete", "partial"]
 
@@ -32,6 +33,17 @@ class Outcome:
     status: Status
     reason: str | None
     standings: Mapping[str, Json]
+
+
+def outcome_of(folder: RunFolder) -> Outcome:
+    """What a run that has ended came to.
+
+    Raises:
+        SetupError: The folder holds no run, or its files are damaged.
+    """
+    standings = folder.read_standings()
+    held = folder.read_manifest()
+    return Outcome(folder.path, held["status"], held.get("status_reason"), standings)
 
 
 def manifest(

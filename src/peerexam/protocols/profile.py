@@ -12,6 +12,7 @@ from pathlib import Path
 
 from peerexam.calls import Json
 from peerexam.errors import SetupError
+from peerexam.protocols.claiming import settled
 from peerexam.protocols.same_model import model_identity
 from peerexam.protocols.study_names import study_names
 from peerexam.protocols.study_result import read_result
@@ -44,6 +45,7 @@ def write_profiles(run: Path, studies: Sequence[Path]) -> dict[str, Json]:
         SetupError: The run has no standings, or a folder holds no study's result.
     """
     folder = RunFolder(run)
+    settled(folder)
     if not folder.standings_path.exists():
         raise SetupError(f"{run} has no standings: `peerexam report {run}` counts them")
     paths = list({study.resolve(): study for study in studies}.values())

@@ -24,7 +24,7 @@ from peerexam.protocols.examination import Block, Cast, Rules, judge_answers
 from peerexam.protocols.finishing import finish
 from peerexam.protocols.joining import join, joined_late
 from peerexam.protocols.loading import dump_config, load_config
-from peerexam.protocols.outcome import Outcome
+from peerexam.protocols.outcome import Outcome, outcome_of
 from peerexam.protocols.probing_exam import probe_for_fitness
 from peerexam.protocols.progress import Progress
 from peerexam.protocols.question_notes import write_notes
@@ -45,6 +45,7 @@ async def rejudge(
     db: str | None = None,
     agents: Mapping[str, Agent] | None = None,
     progress: Progress | None = None,
+    replaces: bool = False,
 ) -> Outcome:
     """Let new judges judge the answers of a run, in a folder of its own.
 
@@ -55,10 +56,12 @@ async def rejudge(
         db: Ledger; by default in the new folder.
         agents: Agents by name, in place of the judges' models.
         progress: Counters to feed.
+        replaces: Whether judgements by other judges in `out` may be replaced.
 
     Raises:
-        SetupError: The folder holds no run, or `out` is that folder.
+        SetupError: The folder holds no run, or `out` is that folder, or holds other judgements.
     """
+    settled(RunFolder(Path(folder)))
     source, target = RunFolder(Path(folder)), RunFolder(Path(out))
     if source.path.resolve() == target.path.resolve():
         raise SetupError("the new judgements need a folder of their own: choose another --out")
@@ -66,7 +69,7 @@ async def rejudge(
     archive = read_archive(source)
     held = source.read_manifest()
     note = f"answers are those of the run '{held.get('exam')}'"
-    with claimed(target.path, config):
+    with claimed(target.path, config, replaced_by=None if replaces else "rejudge"):
         _check_judged_again(target, note)
         target.write_config(dump_config(config))
         write_notes(target, source.levels(), source.references())
@@ -127,14 +130,16 @@ async def add(
     source = RunFolder(Path(folder))
     settled(source)
     before = _config_of(source)
-    if agent.name in [other.name for other in before.agents]:
-        raise SetupError(f"the run already has an agent '{agent.name}': choose another name")
     joining = agent.model_copy(
         update={
             "roles": tuple(role for role in agent.roles if role != "examiner"),
             "joined": True,
         }
     )
+    if joining.model_dump() in [other.model_dump() for other in before.agents]:
+        return outcome_of(source)  # it has joined, be it by what a killed process left to finish
+    if agent.name in [other.name for other in before.agents]:
+        raise SetupError(f"the run already has an agent '{agent.name}': choose another name")
     config = before.model_copy(update={"agents": (*before.agents, joining)})
     with claimed(source.path, config):
         return await _add(source, config, agent.name, db=db, agents=agents, progress=progress)

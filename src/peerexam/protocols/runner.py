@@ -58,6 +58,7 @@ async def run_exam(
     db: str | None = None,
     agents: Mapping[str, Agent] | None = None,
     progress: Progress | None = None,
+    replace: bool = False,
 ) -> Outcome:
     """Hold an exam, or go on with one: what the ledger holds is not asked again.
 
@@ -67,12 +68,14 @@ async def run_exam(
         db: Ledger, a path or URL; by default `ledger.sqlite` in the folder.
         agents: Agents of your own by their name in the exam, in place of the config's models.
         progress: Counters to feed.
+        replace: Whether results of another set-up in the folder may be replaced.
 
     Raises:
         SetupError: Something is wrong that no model need be asked to know.
         PeerexamError: No examiner set a single question.
     """
-    with claimed(Path(out), config) as folder, rare_collections():
+    command = None if replace else "run"
+    with claimed(Path(out), config, replaced_by=command) as folder, rare_collections():
         async with stage(config, folder, db=db, agents=agents, progress=progress) as scene:
             # Only now: building the agents refuses a config that holds a key.
             folder.write_config(dump_config(config))
@@ -143,6 +146,7 @@ def run(
     *,
     db: str | None = None,
     agents: Mapping[str, Agent] | None = None,
+    replace: bool = False,
 ) -> Outcome:
     """The same for callers without an event loop, and inside a running one (a notebook).
 
@@ -151,11 +155,12 @@ def run(
         out: The run's folder; by default the config's `output`, or `runs/NAME`.
         db: Ledger, a path or URL.
         agents: Agents of your own by their name in the exam.
+        replace: Whether results of another set-up in the folder may be replaced.
     """
     if not isinstance(config, ExamConfig):
         config = load_config(config, environ=os.environ)
     folder = Path(out) if out is not None else default_folder(config)
-    return in_own_loop(run_exam(config, folder, db=db, agents=agents))
+    return in_own_loop(run_exam(config, folder, db=db, agents=agents, replace=replace))
 
 
 def default_folder(config: ExamConfig) -> Path:

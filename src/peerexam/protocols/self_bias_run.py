@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from peerexam.errors import SetupError
+from peerexam.protocols.claiming import settled
 from peerexam.protocols.comparing import Disagreement
 from peerexam.protocols.gathering import Gathered, gather
 from peerexam.protocols.loading import load_config
@@ -78,6 +79,7 @@ def read_run(path: Path, evaluator: str | None = None) -> RunTables:
         SetupError: The folder holds no run with answers, or there is no such judge.
     """
     folder = RunFolder(path)
+    settled(folder)
     if not folder.manifest_path.exists():
         raise SetupError(f"{path} holds no run: there is no manifest.json in it")
     agents, judges, rule, orderless = _players(folder)

@@ -15,7 +15,7 @@ from peerexam.calls import Json, canonical_json
 from peerexam.protocols.config import ExamConfig, RoleName
 
 _OF_AN_AGENT: IncEx = {"limits", "budget", "price", "api_key_env"}
-_FREE: Mapping[str, IncEx | bool] = {
+FREE: Mapping[str, IncEx | bool] = {
     "limits": True,
     "voting": True,
     "output": True,
@@ -41,7 +41,7 @@ def setup_digest(
         questions: The seal of the questions.
     """
     digest = hashlib.sha256(_program().encode())
-    settings = config.model_dump(mode="json", exclude=_FREE)
+    settings = config.model_dump(mode="json", exclude=FREE)
     # Whether the central examiner answers depends on whether its roles were written down.
     played = [[agent.name for agent in config.agents_in(role)] for role in get_args(RoleName)]
     body = [settings, played, dict(fingerprints), questions]

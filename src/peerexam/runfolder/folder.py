@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from peerexam.calls import Json
-from peerexam.errors import SetupError
+from peerexam.errors import DamagedFileError, SetupError
 from peerexam.records import (
     SCHEMA_VERSION,
     Answer,
@@ -194,15 +194,53 @@ def read_object(path: Path) -> dict[str, Json]:
         body = json.loads(path.read_bytes())
     except FileNotFoundError as error:
         raise SetupError(f"{path} is missing: is {path.parent} the folder of a run?") from error
-    except ValueError as error:
-        raise SetupError(
-            f"{path} cannot be read: {error}; the command that left it makes it again"
-        ) from error
+    except (ValueError, RecursionError) as error:
+        raise DamagedFileError(f"{path} is damaged ({error}): {_mend(path)}") from error
+    except OSError as error:
+        raise SetupError(f"{path} cannot be read: {error.strerror or error}") from error
     if not isinstance(body, dict):
-        raise SetupError(
-            f"{path} must hold one JSON object; the command that left it makes it again"
-        )
+        raise DamagedFileError(f"{path} is damaged (it is no JSON object): {_mend(path)}")
     schema = body.get("schema", SCHEMA_VERSION)
-    if not isinstance(schema, int) or schema > SCHEMA_VERSION:
+    if isinstance(schema, bool) or not isinstance(schema, int):
+        raise DamagedFileError(f"{path} is damaged (schema is {schema!r:.40}): {_mend(path)}")
+    if schema > SCHEMA_VERSION:
         raise SetupError(f"{path} has schema {schema}, newer than this peerexam; update peerexam")
     return body
+
+
+def _mend(path: Path) -> str:
+    """How to have a damaged file again, as a command where the folder tells which."""
+    folder = path.parent
+    config = folder / "exam.yaml"
+    if path.name == "manifest.json" and config.exists():
+        command = "generate" if (folder / "data").is_dir() else "run"
+        return (
+            f"peerexam {command} {config} --out {folder} writes it again from the ledger, and asks "
+            "nothing that was answered"
+        )
+    if path.name == "standings.json":
+        return f"delete it, and peerexam report {folder} counts again"
+    if path.name == "manifest.json":
+        return f"delete {folder}, and import or export into it again"
+    return "the command that left it writes it again"
+
+
+def remove_drafts(folder: Path) -> None:
+    """Remove half-written files that a killed process left; those of living processes stay."""
+    for place in (folder, folder / "data"):
+        for draft in place.glob(".*.part"):
+            writer = draft.name.split(".")[-2]
+            if not writer.isdecimal() or not _is_alive(int(writer)):
+                draft.unlink(missing_ok=True)
+
+
+def _is_alive(process: int) -> bool:
+    if os.name == "nt":
+        return True  # nothing there tells without a handle
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):
+        return True
+    return process != os.getpid()

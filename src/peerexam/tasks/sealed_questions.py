@@ -97,6 +97,18 @@ def _first_round(bodies: Iterable[tuple[int, dict[str, Json]]], path: Path) -> I
             yield question
 
 
+def seals_of(path: Path) -> tuple[str | None, str | None]:
+    """The seal of the questions that stand in a file, and the one in the manifest beside it.
+
+    None and None where there is no file, or no seal.
+
+    Raises:
+        RecordFileError: A line cannot be read.
+    """
+    sealed = _sealed_hash(path) if path.exists() else None
+    return (None, None) if sealed is None else (seal_of(b for _, b in read_jsonl(path)), sealed)
+
+
 def _check_seal(path: Path, bodies: Iterable[dict[str, Json]]) -> None:
     sealed = _sealed_hash(path)
     if sealed is None:
