@@ -462,8 +462,8 @@ def test_a_value_that_json_does_not_have_leaves_the_old_standings(tmp_path: Path
     ("content", "complaint"),
     [
         (None, "is this|is missing"),
-        (b"{", "cannot be read"),
-        (b"[]", "one JSON object"),
+        (b"{", "is damaged"),
+        (b"[]", "is damaged .it is no JSON object"),
         (b'{"schema": 99}', "newer than this peerexam"),
     ],
 )

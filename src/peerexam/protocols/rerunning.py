@@ -69,8 +69,8 @@ async def rejudge(
     archive = read_archive(source)
     held = source.read_manifest()
     note = f"answers are those of the run '{held.get('exam')}'"
+    _check_judged_again(target, note)
     with claimed(target.path, config, replaced_by=None if replaces else "rejudge"):
-        _check_judged_again(target, note)
         target.write_config(dump_config(config))
         write_notes(target, source.levels(), source.references())
         names = [judge.name for judge in judges]
