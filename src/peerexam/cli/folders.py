@@ -15,13 +15,15 @@ if TYPE_CHECKING:
 
 def report(arguments: argparse.Namespace) -> int:
     """Print a run's standings, and write its report and tables."""
-    from peerexam.protocols.finishing import tally_folder
+    from peerexam.protocols.finishing import set_disagreement, tally_folder
     from peerexam.report.benchmark_tables import table_3_text, write_tables
     from peerexam.report.html import write_report
     from peerexam.report.tables import standings_text
     from peerexam.runfolder import RunFolder
 
     folder = RunFolder(_existing(arguments.folder))
+    if arguments.disagreement:
+        set_disagreement(folder.path, arguments.disagreement)
     if not folder.standings_path.exists():  # as in an imported run
         folder.write_standings(tally_folder(folder.path))
     standings = folder.read_standings()
@@ -66,7 +68,9 @@ def import_results(arguments: argparse.Namespace) -> int:
         raise SetupError("import needs --out DIR: the folder to make")
     from peerexam.tasks.importing import import_run
 
-    summary = import_run(arguments.kind, Path(arguments.path), Path(arguments.out))
+    summary = import_run(
+        arguments.kind, Path(arguments.path), Path(arguments.out), arguments.disagreement
+    )
     if arguments.json:
         body = {"kind": summary.kind, "folder": str(summary.out), "agents": list(summary.agents)}
         lines = {"left_out": list(summary.left_out), "notes": list(summary.notes)}

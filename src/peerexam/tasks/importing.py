@@ -9,23 +9,27 @@ from pathlib import Path
 
 from peerexam.errors import SetupError
 from peerexam.tasks.import_kinds import KINDS, kinds_text
-from peerexam.tasks.imported import Imported, ImportSummary, write_imported
+from peerexam.tasks.imported import Disagreement, Imported, ImportSummary, write_imported
 
 
-def import_run(kind: str, source: Path, out: Path) -> ImportSummary:
+def import_run(
+    kind: str, source: Path, out: Path, disagreement: Disagreement = "tie"
+) -> ImportSummary:
     """Read another tool's results and leave them as a run's folder.
 
     Args:
         kind: One of `KINDS`.
         source: The folder or file to read.
         out: The run's folder.
+        disagreement: What two orders of a pair that disagree are worth when it is counted.
 
     Raises:
         SetupError: There is no such kind, the source is not there or not of that layout, or
             another run stands in the folder.
         RecordFileError: A line of the source cannot be read.
     """
-    return write_imported(kind, source.resolve().name, read_source(kind, source), out)
+    read = read_source(kind, source)
+    return write_imported(kind, source.resolve().name, read, out, disagreement)
 
 
 def read_source(kind: str, source: Path) -> Imported:

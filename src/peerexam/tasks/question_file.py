@@ -9,7 +9,7 @@ from typing import get_args
 
 from peerexam.calls import Json
 from peerexam.errors import RecordFileError, SetupError
-from peerexam.records import Level, Question
+from peerexam.records import Level, Question, with_input
 from peerexam.runfolder import read_jsonl
 from peerexam.tasks.question_layouts import Entries, json_list, plain_list, yaml_list
 from peerexam.tasks.sealed_questions import is_record, questions_path, sealed_questions
@@ -24,7 +24,8 @@ def load_questions(path: Path, domain: str = "own") -> list[Question]:
     Questions that peerexam wrote keep everything (author, group, level, reference, …), their seal
     is checked, and follow-ups are left out (`tasks.sealed_questions`). Otherwise an entry is a
     text, or an object with the text under `text`, `question`, `instruction` or `prompt`, and
-    optionally `id`, `domain` and `level`. In a plain list blank lines do not count, and bullets or
+    optionally `id`, `domain` and `level`; what stands under `input` beside an `instruction` is part of
+    the question. In a plain list blank lines do not count, and bullets or
     numbers are dropped where every line has one. An entry without an id gets one made from its
     text, so that it stays the same when others are added.
 
@@ -97,6 +98,8 @@ def _question(entry: Json, domain: str) -> Question:
     text = text.strip()
     if not text:
         raise ValueError("the question is empty; write it or remove the entry")
+    if body.get("instruction") is not None:
+        text = with_input(text, body.get("input"))
     level = body.get("level")
     if level is not None and level not in _LEVELS:
         raise ValueError(f"level must be one of {', '.join(_LEVELS)}, found {level!r:.60}")
