@@ -227,7 +227,7 @@ def test_a_score_outside_the_scale_is_named_and_not_moved_to_its_end(
     else:  # 0 of 10 is 0 per cent of the best, and not the 10 per cent of a 1
         aspects = tally_folder(out)["benchmark"]["aspects"]
         aspect = next(one for one in aspects if one["aspect"] == "overall")
-        assert (aspect["low"], [cell["value"] for cell in aspect["cells"]]) == (0, [0.0, 100.0])
+        assert (aspect["low"], [cell["percent"] for cell in aspect["cells"]]) == (0, [0.0, 100.0])
 
 
 @pytest.mark.parametrize(

@@ -117,7 +117,7 @@ WHOLE = [
     "### Instruction:\nTranslate into French.\n\n### Input:\nA cat.",
     "Translate into French.",
 ]
-"""As in Stanford Alpaca's train.py, PROMPT_DICT, without the sentence before and `### Response:`."""
+"""PROMPT_DICT of Stanford Alpaca's train.py, without its first sentence and `### Response:`."""
 
 
 @pytest.mark.parametrize("kind", ["alpaca-eval", "alpaca-outputs", "questions"])

@@ -2,8 +2,8 @@
 
 The file is JSON Lines, or one JSON list as AlpacaEval writes it. Each entry holds
 
-- `question_id` or `id`, and/or the question: `question`, `instruction` (with its `input`), `prompt`,
-  or `text`;
+- `question_id` or `id`, and/or the question: `question`, `instruction` (with its `input`),
+  `prompt`, or `text`;
 - the answer: `answer`, `output`, `response`, or else `text`;
 - `state`, where it is not a usable answer (`refused`, `filtered`, …).
 

@@ -1,7 +1,8 @@
 """AlpacaEval's and Alpaca's files: lists of {instruction, input?, output, generator?, dataset?}.
 
-An instruction with its input is a question, and its `dataset` the domain. AlpacaEval gives no ids, so they are
-made from dataset and instruction; one that a generator is asked again is another question.
+An instruction with its input is a question, and its `dataset` the domain. AlpacaEval gives no ids,
+so they are made from dataset and instruction; one that a generator is asked again is another
+question.
 """
 
 from __future__ import annotations

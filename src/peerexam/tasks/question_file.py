@@ -24,10 +24,10 @@ def load_questions(path: Path, domain: str = "own") -> list[Question]:
     Questions that peerexam wrote keep everything (author, group, level, reference, …), their seal
     is checked, and follow-ups are left out (`tasks.sealed_questions`). Otherwise an entry is a
     text, or an object with the text under `text`, `question`, `instruction` or `prompt`, and
-    optionally `id`, `domain` and `level`; what stands under `input` beside an `instruction` is part of
-    the question. In a plain list blank lines do not count, and bullets or
-    numbers are dropped where every line has one. An entry without an id gets one made from its
-    text, so that it stays the same when others are added.
+    optionally `id`, `domain` and `level`; what stands under `input` beside an `instruction` is part
+    of the question. In a plain list blank lines do not count, and bullets or numbers are dropped
+    where every line has one. An entry without an id gets one made from its text, so that it stays
+    the same when others are added.
 
     Args:
         path: A folder, or a file: `.jsonl`, `.json`, `.yaml` or `.yml`; any other name is a plain
