@@ -12,6 +12,9 @@ from peerexam.errors import SetupError
 if TYPE_CHECKING:
     from peerexam.tasks.imported import ImportSummary
 
+_MOST_NAMES = 30
+"""In one line; LLMBar has 65 judges, and an arena as many as it has visitors."""
+
 
 def report(arguments: argparse.Namespace) -> int:
     """Print a run's standings, and write its report and tables."""
@@ -77,14 +80,22 @@ def import_results(arguments: argparse.Namespace) -> int:
         say_json({**body, **lines, "counts": dict(summary.counts)})
         return 0
     counts = ", ".join(f"{count} {kind}" for kind, count in summary.counts.items() if count)
-    agents = ", ".join(plain(name) for name in summary.agents)
-    say(f"{summary.out}: {counts}" + (f"; agents {agents}" if agents else ""))
+    say(f"{summary.out}: {counts}{_who_played(summary)}")
     for line in summary.notes:
         say(f"note: {plain(line)}")
     for line in summary.left_out:
         say(f"left out: {plain(line)}")
     say(f"next: {_next_step(summary)}")
     return 0
+
+
+def _who_played(summary: ImportSummary) -> str:
+    """The agents: a few by name, many by number."""
+    if len(summary.agents) > _MOST_NAMES:
+        roles = ", ".join(f"{number:,} {role}s" for role, number in summary.played.items())
+        return f"; {len(summary.agents):,} agents ({roles})"
+    agents = ", ".join(plain(name) for name in summary.agents)
+    return f"; agents {agents}" if agents else ""
 
 
 def _list_kinds(arguments: argparse.Namespace) -> int:

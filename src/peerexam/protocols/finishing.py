@@ -11,6 +11,7 @@ from peerexam.errors import SetupError
 from peerexam.examiners.rubric import Rubric, load_rubric
 from peerexam.protocols.config import ExamConfig, Fitness
 from peerexam.protocols.few_shot_pairs import few_shot_pairs
+from peerexam.protocols.judge_pools import MOST_JUDGES
 from peerexam.protocols.loading import load_config
 from peerexam.protocols.outcome import Outcome, Status, manifest
 from peerexam.protocols.running import Tally
@@ -109,6 +110,7 @@ def _imported_settings(held: Mapping[str, Json]) -> TallySettings:
         disagreement=held.get("disagreement", "tie"),
         full_mark=float(held.get("full_mark") or 5),
         benchmark=info,
+        most_judges=MOST_JUDGES,
     )
 
 

@@ -118,9 +118,9 @@ def results_from(positions: Positions, pairs: Pairs) -> Results:
     ranks_a, ranks_b = positions.rank[:, one], positions.rank[:, other]
     row, pair = np.nonzero(~np.isnan(ranks_a) & ~np.isnan(ranks_b))
     above = ranks_b[row, pair] - ranks_a[row, pair]
-    ranked = np.zeros((len(pairs.questions), len(pairs.judges)), dtype=np.bool_)
-    ranked[positions.question[row], positions.judge[row]] = True
-    direct = pairs.rows_where(~ranked[pairs.question, pairs.judge])
+    judges = len(pairs.judges)
+    ranked = np.unique(positions.question[row] * judges + positions.judge[row])
+    direct = pairs.rows_where(~np.isin(pairs.question * judges + pairs.judge, ranked))
     joined = (
         np.concatenate([positions.question[row], direct.question]),
         np.concatenate([positions.judge[row], direct.judge]),

@@ -15,6 +15,8 @@ Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
 Attempt = TypeVar("Attempt", Mark, Verdict)
 
+_MOST_NAMES = 30
+
 UNKNOWN_DOMAIN = "unknown"
 """Of questions whose source says none."""
 
@@ -124,9 +126,12 @@ class Collected:
         if self._failed:
             self.left_out.append(f"{self._failed} judgements that failed and were asked for again")
         if one_order:
+            who = ", ".join(one_order)
+            if len(one_order) > _MOST_NAMES:
+                who = f"{len(one_order):,} judges"
             self.left_out.append(
                 "the second order: every pair was judged in one order only, so preference for a "
-                f"place cannot be told from preference for an answer ({', '.join(one_order)})"
+                f"place cannot be told from preference for an answer ({who})"
             )
         return Imported(
             roles=self._roles(),

@@ -69,6 +69,7 @@ class ImportSummary:
         kind: The layout that was read.
         out: The run's folder.
         agents: Their names, sorted.
+        played: Role to how many agents have it.
         counts: Kind of record to how many there are.
         left_out: What the source holds and the import does not.
         notes: What else a reader of the report must know.
@@ -77,6 +78,7 @@ class ImportSummary:
     kind: str
     out: Path
     agents: tuple[str, ...]
+    played: Mapping[str, int]
     counts: Mapping[str, int]
     left_out: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
@@ -98,6 +100,7 @@ def write_imported(
         SetupError: Another run stands in the folder.
     """
     folder = RunFolder(out)
+    one_order = set(imported.one_order)
     _refuse_another_run(folder, kind)
     by_kind: dict[Kind, Sequence[Record]] = {
         "questions": imported.questions,
@@ -124,7 +127,7 @@ def write_imported(
                 {
                     "name": agent,
                     "roles": list(roles),
-                    **({"orders": "one"} if agent in imported.one_order else {}),
+                    **({"orders": "one"} if agent in one_order else {}),
                 }
                 for agent, roles in sorted(imported.roles.items())
             ],
@@ -142,6 +145,7 @@ def write_imported(
         kind,
         out,
         tuple(sorted(imported.roles)),
+        Counter(role for roles in imported.roles.values() for role in roles),
         {name: len(records) for name, records in by_kind.items()},
         imported.left_out,
         imported.notes,
