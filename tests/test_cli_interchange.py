@@ -120,7 +120,7 @@ def _in_both_orders(path: Path) -> Path:
     return path
 
 
-def _x(capsys: pytest.CaptureFixture[str]) -> tuple[str, float]:
+def _x(capsys: pytest.CaptureFixture[str]) -> tuple[str, object]:
     standings = json.loads(capsys.readouterr().out)["standings"]
     rates = {row["agent"]: row["win_rate"] for row in standings["standings"]}
     return standings["voting"]["disagreement"], rates["x"]

@@ -132,3 +132,21 @@ def test_a_yaml_file_cannot_run_code(tmp_path: Path) -> None:
     path = written(tmp_path, "q.yaml", "- !!python/object/apply:os.getcwd []\n")
     with pytest.raises(RecordFileError, match="could not determine a constructor"):
         load_questions(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("q.csv", "id;instruction;input\n1;Translate.;Bonjour\n"),
+        ("q.tsv", "id\tinstruction\tinput\n1\tTranslate.\tBonjour\n"),
+        ("q.json", '{"id": 1, "instruction": "Translate.", "input": "Bonjour"}\n'),
+        ("q.json", '{"data": [{"id": 1, "instruction": "Translate.", "input": "Bonjour"}]}'),
+    ],
+)
+def test_tables_and_rows_under_a_key_are_read_as_rows(tmp_path: Path, name: str, text: str) -> None:
+    (tmp_path / name).write_text(text)
+    (question,) = load_questions(tmp_path / name)
+    assert (question.id, question.text) == (
+        "1",
+        "### Instruction:\nTranslate.\n\n### Input:\nBonjour",
+    )

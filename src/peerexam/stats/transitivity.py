@@ -145,7 +145,9 @@ def order_contradictions(
         ranked = np.full(len(c.questions), -1)
         for row in np.flatnonzero(positions.judge == judge).tolist():
             question = int(positions.question[row])
-            ranked[question if same else row_of.get(positions.questions[question], [])] = row
+            place = question if same else row_of.get(positions.questions[question], -1)
+            if place >= 0:
+                ranked[place] = row
         at = ranked[pairs.question]
         pair = np.flatnonzero((at >= 0) & ~np.isnan(pairs.points))
         rank, a, b = positions.rank[at[pair]], pairs.a[pair], pairs.b[pair]

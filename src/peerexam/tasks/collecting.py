@@ -65,6 +65,10 @@ class Collected:
         what = f"the answer of '{answer.examinee}' to question '{answer.question_id}'"
         self._put(self._answers, key, answer, row, what)
 
+    def may_answer(self, answer: Answer) -> bool:
+        """Whether the examinee gave no other answer to the question so far."""
+        return self._answers.get((answer.question_id, answer.examinee), answer) == answer
+
     def verdict(self, verdict: Verdict, row: Row, *, repeatable: bool = False) -> None:
         """Add a verdict. One that failed gives way to one of another attempt.
 

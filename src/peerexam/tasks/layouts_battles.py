@@ -9,8 +9,8 @@ JSONL, a JSON list, CSV or Parquet. Model a (left) stood first. Optional columns
 - `category`: the domain of a question whose text is there.
 - `turn`: how many turns a talk had before the vote, which was on the whole of it; not used.
 
-`tie`, `both_bad` and `tie (bothbad)` are ties. Any other winner is an unparsed verdict, never a tie
-(arena-rank itself counts it as one, evalica drops it).
+The winner may be named, too. `tie`, `both_bad` and `tie (bothbad)` are ties. Any other winner is an
+unparsed verdict, never a tie (arena-rank itself counts it as one, evalica drops it).
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ from peerexam.tasks.question_ids import QuestionIds
 _QUESTION = ("question_id", "prompt_id")
 _JUDGE = ("judge", "judge_model", "judge_name")
 _READ = {*_QUESTION, *_JUDGE, "winner", "question", "category"}
+
+_FILES = ("verdicts.jsonl", "*.jsonl", "*.csv", "*.tsv", "*.parquet", "*.json", "*.gz")
 
 NOBODY = "judge"
 """Who judged, where the source does not say."""
@@ -71,7 +73,7 @@ def read_evalica(source: Path) -> Imported:
 
 
 def _read(source: Path, layout: _Layout) -> Imported:
-    files = files_of(source, "verdicts.jsonl", "*.jsonl", "*.csv", "*.parquet", "*.json")
+    files = files_of(source, *_FILES)
     if not files:
         raise SetupError(f"{source} has no rows in .jsonl, .csv, .parquet or .json")
     collected = Collected()
@@ -90,12 +92,16 @@ def _read(source: Path, layout: _Layout) -> Imported:
 
 def _verdict(row: Row, layout: _Layout, own_id: str) -> Verdict:
     said = row.body.get("winner")
-    winner = layout.winners.get(said.strip().lower()) if isinstance(said, str) else None
+    first, second = row.name(layout.first), row.name(layout.second)
+    by_name: dict[str, Winner] = {first: "first", second: "second"}
+    winner = None
+    if isinstance(said, str):
+        winner = layout.winners.get(said.strip().lower()) or by_name.get(said.strip())
     return Verdict(
         _question_id(row) or own_id,
         row.name(*_JUDGE) if any(row.has(key) for key in _JUDGE) else NOBODY,
-        row.name(layout.first),
-        row.name(layout.second),
+        first,
+        second,
         winner,
         state="ok" if winner else "unparsed",
         reason=None if winner else f"winner {said!r:.40} is none that this layout knows",

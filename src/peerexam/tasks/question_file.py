@@ -11,6 +11,7 @@ from peerexam.calls import Json
 from peerexam.errors import RecordFileError, SetupError
 from peerexam.records import Level, Question, with_input
 from peerexam.runfolder import read_jsonl
+from peerexam.tasks.layout_rows import read_text, rows_of
 from peerexam.tasks.question_layouts import Entries, json_list, plain_list, yaml_list
 from peerexam.tasks.sealed_questions import is_record, questions_path, sealed_questions
 
@@ -30,8 +31,8 @@ def load_questions(path: Path, domain: str = "own") -> list[Question]:
     the same when others are added.
 
     Args:
-        path: A folder, or a file: `.jsonl`, `.json`, `.yaml` or `.yml`; any other name is a plain
-            list.
+        path: A folder, or a file: `.jsonl`, `.json`, `.yaml`, `.yml`, `.csv` or `.tsv`; any other
+            name is a plain list.
         domain: Domain of the user's own questions that name none.
 
     Raises:
@@ -120,9 +121,22 @@ def _name(body: dict[str, Json], key: str) -> str:
     return str(value).strip()
 
 
+def _rows(path: Path) -> Entries:
+    for row in rows_of(path):
+        yield row.line, dict(row.body)
+
+
+def _json(path: Path) -> Entries:
+    """A list, or what else a `.json` file may hold: a line an object, an object with the list."""
+    held = read_text(path).lstrip()
+    return _rows(path) if held.startswith("{") else json_list(path)
+
+
 _READERS: dict[str, Callable[[Path], Entries]] = {
     ".jsonl": read_jsonl,
-    ".json": json_list,
+    ".json": _json,
+    ".csv": _rows,
+    ".tsv": _rows,
     ".yaml": yaml_list,
     ".yml": yaml_list,
 }
