@@ -102,7 +102,7 @@ def test_an_id_made_from_the_text_stays_when_others_are_added(tmp_path: Path) ->
         ("q.json", '[\n"a",\n"b"\nbroken]', 4, "not JSON"),
         ("q.json", '[\n"a",\n"b"', 3, "not JSON"),
         ("q.json", '["a"]\n["b"]', 2, "not JSON: the list ended before"),
-        ("q.json", '{"text": "a"}', 1, "expected a JSON list"),
+        ("q.json", '"a"', 1, "expected a JSON list"),
         ("q.yaml", "- a\n- text: b\n- {text: b}\n", 3, "the same question stands in line 2"),
         ("q.yaml", "- a\n- no\n", 2, "expected a question, found bool"),
         ("q.yaml", "- a\n- [b\n", 3, "expected"),

@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 
 from peerexam.errors import SetupError
@@ -126,23 +127,19 @@ def _question(
     """Add what was asked and both answers; the question's id."""
     text = with_input(row.text("instruction"), row.body.get("input"))
     domain = row.name("dataset") if row.has("dataset") else "general"
-    # One id a text, and one more for each other pair of texts of the same models.
-    id_ = QuestionIds("alpaca").next(domain, text, *filter(None, [own]))
-    for number in range(1, _MOST_ASKED):
-        place = id_ if number == 1 else f"{id_}-{number}"
+    id_ = place = QuestionIds("alpaca").next(domain, text, *filter(None, [own]))
+    for number in count(2):  # one id a text, and one more where a model answers it anew
         answers = [
             answer_from(place, name, row.text(key)) for name, key in ((one, first), (two, second))
         ]
         if all(collected.may_answer(answer) for answer in answers):
             break
+        place = f"{id_}-{number}"
     if place not in collected.questions:
         collected.question(Question(id=place, text=text, domain=domain), row)
     for answer in answers:
         collected.answer(answer, row)
     return place
-
-
-_MOST_ASKED = 1000
 
 
 def _number(row: Row, key: str) -> float | None:
