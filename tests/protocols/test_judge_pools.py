@@ -176,7 +176,10 @@ def test_an_arena_is_counted_by_its_battles_and_not_by_pairs_of_voters(
     standings = RunFolder(run).read_standings()
     assert [sheet["stands_for"] for sheet in standings["judges"]] == [voters]
     assert standings["counts"]["verdicts"]["ok"] == battles
-    assert main(["export", str(run), "--to", "arena-rank", "--out", str(tmp_path / "out")]) == 0
+    out = tmp_path / "out"
+    assert main(["export", str(run), "--to", "arena-rank", "--out", str(out), "--no-parquet"]) == 0
+    with (out / "battles.jsonl").open() as file:  # every vote, under its voter's name
+        assert len({json.loads(line)["judge"] for line in file}) == voters
 
 
 def test_as_many_judges_as_the_limit_keep_their_names(tmp_path: Path) -> None:

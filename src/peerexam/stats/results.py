@@ -57,7 +57,8 @@ class Results:
 
     def of_judges(self, names: Sequence[str]) -> Results:
         """Only the rows of some judges."""
-        keep = np.isin(self.judge, [self.judges.index(name) for name in names])
+        at = {name: place for place, name in enumerate(self.judges)}
+        keep = np.isin(self.judge, [at[name] for name in names])
         rows = (self.question, self.judge, self.a, self.b, self.points)
         question, judge, a, b, points = (column[keep] for column in rows)
         names_of = (self.agents, self.judges, self.questions)
