@@ -22,7 +22,7 @@ from itertools import count
 from pathlib import Path
 
 from peerexam.errors import SetupError
-from peerexam.records import Question, Verdict, Winner, with_input
+from peerexam.records import Answer, Question, Verdict, Winner, with_input
 from peerexam.tasks.collecting import Collected, answer_from
 from peerexam.tasks.imported import Imported
 from peerexam.tasks.layout_rows import Row, files_of, rows_of
@@ -128,6 +128,7 @@ def _question(
     text = with_input(row.text("instruction"), row.body.get("input"))
     domain = row.name("dataset") if row.has("dataset") else "general"
     id_ = place = QuestionIds("alpaca").next(domain, text, *filter(None, [own]))
+    answers: list[Answer] = []
     for number in count(2):  # one id a text, and one more where a model answers it anew
         answers = [
             answer_from(place, name, row.text(key)) for name, key in ((one, first), (two, second))
