@@ -123,7 +123,7 @@ def test_judges_that_answer_too_and_those_of_both_orders_stay_apart() -> None:
         settings=TallySettings(rounds=20, most_judges=2),
     )
     rows = [(sheet["agent"], sheet["stands_for"]) for sheet in content["judges"]]
-    assert rows == [("a", 1), ("1 judges of both orders", 1), ("3 judges of one order", 3)]
+    assert rows == [("a", 1), ("1 judge of both orders", 1), ("3 judges of one order", 3)]
 
 
 def test_raters_of_answers_are_pooled_too() -> None:

@@ -88,7 +88,7 @@ def _pools(judges: Mapping[str, JudgeInfo], examinees: Sequence[str]) -> dict[st
     taken = {*judges, *examinees}
 
     def name_of(one_order: bool) -> str:
-        name = f"{sizes[one_order]:,} judges"
+        name = f"{sizes[one_order]:,} judge{'' if sizes[one_order] == 1 else 's'}"
         if len(sizes) > 1:
             name += " of one order" if one_order else " of both orders"
         while name in taken:

@@ -207,9 +207,10 @@ def json_rows(path: Path, text: str | None = None) -> Iterator[tuple[int, dict[s
     place = _skip(text, 0)
     if text[place : place + 1] != "[":
         raise RecordFileError("expected a JSON list of objects", path, 1)
-    place = _skip(text, place + 1)
+    line, counted, place = 1, 0, _skip(text, place + 1)
     while text[place : place + 1] != "]":
-        line = text.count("\n", 0, place) + 1
+        line += text.count("\n", counted, place)  # and never from the start again
+        counted = place
         body, place = decode_at(text, place, path)
         if not isinstance(body, dict):
             raise RecordFileError(f"expected an object, found {body!r:.60}", path, line)
@@ -232,12 +233,12 @@ def decode_at(text: str, place: int, path: Path) -> tuple[Json, int]:
     Raises:
         RecordFileError: It is no JSON, or holds NaN or an infinity.
     """
-    line = text.count("\n", 0, place) + 1
     try:
         body, end = _DECODER.raw_decode(text, place)
     except json.JSONDecodeError as error:
         raise RecordFileError(f"not JSON: {error.msg}", path, error.lineno) from error
     except (ValueError, RecursionError) as error:
+        line = text.count("\n", 0, place) + 1
         raise RecordFileError(f"not JSON: {error}", path, line) from error
     return body, end
 
