@@ -101,3 +101,56 @@ def test_help_loads_no_importer() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.stdout.strip().endswith("[]"), done.stderr
+
+
+BOTH_ORDERS = [("model_a", "model_b"), ("model_a", "model_a"), ("model_a", "tie")]
+"""Winners with x first and with y first: x twice, the first place twice, x and a tie."""
+
+WIN_RATE = {"tie": (1 + 0.5 + 0.5) / 3, "average": (1 + 0.5 + 0.75) / 3, "abstain": 1.0}
+"""Of x, by hand."""
+
+
+def _in_both_orders(path: Path) -> Path:
+    rows = []
+    for number, (one, other) in enumerate(BOTH_ORDERS):
+        shared = {"question_id": number, "judge": "j"}
+        rows.append({**shared, "model_a": "x", "model_b": "y", "winner": one})
+        rows.append({**shared, "model_a": "y", "model_b": "x", "winner": other})
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def _x(capsys: pytest.CaptureFixture[str]) -> tuple[str, object]:
+    standings = json.loads(capsys.readouterr().out)["standings"]
+    rates = {row["agent"]: row["win_rate"] for row in standings["standings"]}
+    return standings["voting"]["disagreement"], rates["x"]
+
+
+@pytest.mark.parametrize("rule", list(WIN_RATE))
+def test_an_import_and_its_report_may_say_what_orders_that_disagree_are_worth(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], rule: str
+) -> None:
+    rows, run = _in_both_orders(tmp_path / "rows.jsonl"), tmp_path / "run"
+    command = ["import", "arena-rank", str(rows), "--out", str(run)]
+    assert main([*command, "--disagreement", rule, "--json"]) == 0
+    capsys.readouterr()
+    main(["report", str(run), "--json"])
+    assert _x(capsys) == (rule, pytest.approx(WIN_RATE[rule], abs=1e-6))
+    for other in WIN_RATE:  # counted again, whatever was counted before
+        main(["report", str(run), "--json", "--disagreement", other])
+        assert _x(capsys) == (other, pytest.approx(WIN_RATE[other], abs=1e-6))
+        main(["report", str(run), "--json"])  # which the folder remembers
+        assert _x(capsys)[0] == other
+    main(command)
+    capsys.readouterr()
+    main(["report", str(run), "--json"])
+    assert _x(capsys)[0] == "tie"
+
+
+def test_an_exam_s_rule_stands_in_its_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "exam.yaml").write_text("{}")
+    (tmp_path / "manifest.json").write_text("{}")
+    assert main(["report", str(tmp_path), "--disagreement", "average"]) == 2
+    assert "judging.disagreement" in capsys.readouterr().err

@@ -287,3 +287,23 @@ def to_json(record: Record) -> dict[str, Json]:
         else:
             body[name] = list(value) if isinstance(value, tuple) else value
     return body
+
+
+def with_input(instruction: str, given: object) -> str:
+    """The question that an instruction row asks: the instruction, and what it is about.
+
+    Rows in Alpaca's layout keep the two apart (`instruction`, `input`), and many have no input. The
+    words between them are those of Alpaca's own prompt.
+
+    >>> with_input("Translate into French.", "")
+    'Translate into French.'
+    >>> print(with_input("Translate into French.", "The sky is blue."))
+    ### Instruction:
+    Translate into French.
+    <BLANKLINE>
+    ### Input:
+    The sky is blue.
+    """
+    if not isinstance(given, str) or not given.strip():
+        return instruction
+    return f"### Instruction:\n{instruction}\n\n### Input:\n{given}"

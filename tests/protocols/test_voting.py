@@ -112,7 +112,7 @@ def test_the_content_has_every_key_that_the_format_names() -> None:
         *("full_mark", "avg", "avg_weight", "win_rate", "questions", "variant_of"),
     }
     assert set(content["judges"][0]) == {
-        *("agent", "by", "fit", "why_unfit", "swap_consistency", "first_preference"),
+        *("agent", "by", "stands_for", "fit", "why_unfit", "swap_consistency", "first_preference"),
         *(
             "longer_preference",
             "invalid_rate",

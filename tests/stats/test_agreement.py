@@ -10,9 +10,15 @@ from scipy.stats import kendalltau
 
 from peerexam.errors import StatisticsError
 from peerexam.records import Mark
-from peerexam.stats.agreement import ballot_tau, kendall_tau, mark_agreement, mean_agreement
-from peerexam.stats.tables import marks_from
-from peerexam.stats.wins import implied_by_scores
+from peerexam.stats.agreement import (
+    Orders,
+    ballot_tau,
+    kendall_tau,
+    mark_agreement,
+    mean_agreement,
+    orders_of_rankings,
+)
+from peerexam.stats.tables import Floats, Positions, marks_from
 
 
 def test_constant_scores_have_no_tau_and_say_so() -> None:
@@ -59,11 +65,20 @@ def test_lists_of_different_items_are_refused() -> None:
         kendall_tau(np.zeros(2), np.zeros(3))
 
 
+def ranked(scores: Floats) -> Orders:
+    """One judge's rankings by scores (questions × agents), the highest first."""
+    questions, agents = scores.shape
+    rows = np.arange(questions)
+    names = tuple(map(str, range(agents)))
+    table = Positions(names, ("j",), tuple(map(str, rows)), rows, rows * 0, -scores, rows)
+    return orders_of_rankings(table, 0)
+
+
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.tuples(st.integers(1, 4), st.integers(1, 4)), min_size=2, max_size=6))
 def test_ballots_on_one_question_agree_as_scipy_says(pairs: list[tuple[int, int]]) -> None:
     x, y = (np.array(column, dtype=np.float64) for column in zip(*pairs, strict=True))
-    tau = ballot_tau(implied_by_scores(x[None]), implied_by_scores(y[None]))
+    tau = ballot_tau(ranked(x[None]), ranked(y[None]))
     if len(set(x)) == 1 or len(set(y)) == 1:
         assert tau.reason == "constant scores"
     else:
@@ -73,8 +88,8 @@ def test_ballots_on_one_question_agree_as_scipy_says(pairs: list[tuple[int, int]
 def test_ballots_are_compared_within_questions_only() -> None:
     # By hand: question 1 agrees on its pair, question 2 is reversed, question 3 has one judge:
     # (1 − 1) / 2 = 0 over two questions, one left out.
-    one = implied_by_scores(np.array([[2.0, 1], [2, 1], [2, 1]]))
-    other = implied_by_scores(np.array([[9.0, 5], [1, 3], [np.nan, np.nan]]))
+    one = ranked(np.array([[2.0, 1], [2, 1], [2, 1]]))
+    other = ranked(np.array([[9.0, 5], [1, 3], [np.nan, np.nan]]))
     tau = ballot_tau(one, other)
     assert (tau.value, tau.n, tau.left_out) == (0.0, 2, 1)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -132,6 +133,14 @@ def test_what_does_not_fit_is_refused() -> None:
         full_mark_percent(marks, labels([1]), 1)
     with pytest.raises(StatisticsError, match="scale of wit"):
         dimension_percent(marks, "wit", (3, 3), everything(marks))
+
+
+@pytest.mark.parametrize("score", [3.1, 4, 0.9, 0, -1])
+def test_a_mark_outside_its_scale_is_refused_and_not_clipped(score: float) -> None:
+    marks = marks_from([Mark("q", "a", "b", {"wit": 3}, 5)], ["a"], ["b"], dimensions=["wit"])
+    marks = replace(marks, scores=np.array([[score]]))
+    with pytest.raises(StatisticsError, match=rf"wit is {score:g}, and its scale runs from 1 to 3"):
+        dimension_percent(marks, "wit", (1, 3), everything(marks))
 
 
 MARKS = st.lists(

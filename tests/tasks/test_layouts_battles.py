@@ -90,15 +90,16 @@ def test_votes_of_many_under_no_name_are_all_kept(tmp_path: Path) -> None:
     assert any("who judged" in line for line in found.left_out)
 
 
-def test_second_turns_and_unread_columns_are_left_out_and_said(tmp_path: Path) -> None:
+def test_the_length_of_a_talk_leaves_no_battle_out(tmp_path: Path) -> None:
+    # FastChat's clean_battle_data.py writes `turn`, the number of turns before the vote.
     rows = [
-        battle("x", "y", "model_a", question_id=1, judge="j", turn=turn, tstamp=1.5)
-        for turn in (1, 2)
+        battle("x", "y", "model_a", question_id=turn, judge="j", turn=turn, language="English")
+        for turn in (1, 2, 3, 30, None)
+        if turn is not None
     ]
     found = read_source("arena-rank", write(tmp_path / "b.jsonl", rows))
-    assert len(found.verdicts) == 1
-    assert "1 rows of turn 2 and later" in found.left_out
-    assert "the columns tstamp" in found.left_out
+    assert len(found.verdicts) == 4
+    assert found.left_out[0] == "the columns language, turn"
 
 
 def test_the_question_s_text_and_category_are_kept(tmp_path: Path) -> None:

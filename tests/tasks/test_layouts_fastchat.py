@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ import pytest
 from peerexam.errors import RecordFileError, SetupError
 from peerexam.protocols.finishing import tally_folder
 from peerexam.records import Answer, Question
+from peerexam.runfolder import RunFolder
 from peerexam.tasks.importing import import_run, read_source
 
 SHARED = Path(__file__).resolve().parents[2] / ".." / "shared" / "data"
@@ -176,6 +179,55 @@ def test_a_pair_that_was_made_of_two_scores_is_marks(tmp_path: Path) -> None:
     found = read_source("fastchat-judgments", write(tmp_path / "x.jsonl", [row]))
     assert [(m.examinee, m.overall) for m in found.marks] == [("a", 8), ("b", 3)]
     assert not found.verdicts  # no order was ever judged
+
+
+@pytest.mark.parametrize("scores", list(permutations([-1, -1, 10])))
+def test_of_several_attempts_at_a_mark_the_one_that_succeeded_counts(
+    tmp_path: Path, scores: Sequence[int]
+) -> None:
+    rows = [{**single(81, "a", score), "tstamp": at} for at, score in enumerate(scores)]
+    found = read_source("fastchat-judgments", write(tmp_path / "gpt-4_single.jsonl", rows))
+    assert [(mark.overall, mark.state) for mark in found.marks] == [(10, "ok")]
+    assert "2 judgements that failed and were asked for again" in found.left_out
+
+
+@pytest.mark.parametrize("games", list(permutations(["error", "error", "model_1"])))
+def test_of_several_attempts_at_a_verdict_the_one_that_succeeded_counts(
+    tmp_path: Path, games: Sequence[str]
+) -> None:
+    rows = [game(81, said, "model_1") for said in games]
+    found = read_source("fastchat-judgments", write(tmp_path / "gpt-4_pair.jsonl", rows))
+    assert [(v.first, v.winner, v.state) for v in found.verdicts] == [
+        ("a", "first", "ok"),
+        ("b", "second", "ok"),
+    ]
+    assert "2 judgements that failed and were asked for again" in found.left_out
+
+
+def test_attempts_that_all_failed_are_one_failure(tmp_path: Path) -> None:
+    rows = [single(81, "a", -1), single(81, "a", -1), single(82, "a", 3)]
+    found = read_source("fastchat-judgments", write(tmp_path / "gpt-4_single.jsonl", rows))
+    assert [(mark.overall, mark.state) for mark in found.marks] == [(None, "unparsed"), (3, "ok")]
+
+
+@pytest.mark.parametrize(("score", "kept"), [(10.5, None), (31, None), (-0.5, None), (0, 0)])
+def test_a_score_outside_the_scale_is_named_and_not_moved_to_its_end(
+    tmp_path: Path, score: float, kept: int | None
+) -> None:
+    rows = [single(81, "a", score), single(81, "b", 10)]
+    out = tmp_path / "run"
+    source = write(tmp_path / "gpt-4_single.jsonl", rows)
+    summary = import_run("fastchat-judgments", source, out)
+    marks = {mark.examinee: mark for mark in RunFolder(out).marks()}
+    assert (marks["a"].overall, marks["b"].overall) == (kept, 10)
+    said = "1 marks outside the scale of 0 to 10, which are unparsed"
+    assert (said in summary.left_out) == (kept is None)
+    if kept is None:
+        assert marks["a"].reason == f"{score:g} is outside the scale of 0 to 10"
+    else:  # 0 of 10 is 0 per cent of the best, and not the 10 per cent of a 1
+        aspects = tally_folder(out)["benchmark"]["aspects"]
+        aspect = next(one for one in aspects if one["aspect"] == "overall")
+        assert (aspect["low"], [cell["percent"] for cell in aspect["cells"]]) == (0, [0.0, 100.0])
 
 
 @pytest.mark.parametrize(

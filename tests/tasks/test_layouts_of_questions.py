@@ -8,6 +8,9 @@ from typing import Any
 
 import pytest
 
+from peerexam.agents.recorded import create
+from peerexam.agents.spec import AgentSpec
+from peerexam.calls import Message, Request
 from peerexam.errors import RecordFileError, SetupError
 from peerexam.records import Question
 from peerexam.tasks.importing import import_run, read_source
@@ -99,6 +102,37 @@ def test_alpaca_eval_s_instructions_are_questions(tmp_path: Path) -> None:
     assert found.roles == {}
     assert found.left_out == ("2 outputs (kind alpaca-outputs reads them)",)
     assert read_source("alpaca-outputs", path).questions == found.questions
+
+
+ALPACA = [
+    {"instruction": "Translate into French.", "input": given, "output": said, "generator": "a"}
+    for given, said in [
+        ("The sky is blue.", "Le ciel est bleu."),
+        ("A cat.", "Un chat."),
+        ("", "?"),
+    ]
+]
+WHOLE = [
+    "### Instruction:\nTranslate into French.\n\n### Input:\nThe sky is blue.",
+    "### Instruction:\nTranslate into French.\n\n### Input:\nA cat.",
+    "Translate into French.",
+]
+"""PROMPT_DICT of Stanford Alpaca's train.py, without its first sentence and `### Response:`."""
+
+
+@pytest.mark.parametrize("kind", ["alpaca-eval", "alpaca-outputs", "questions"])
+def test_an_instruction_s_input_is_part_of_the_question(tmp_path: Path, kind: str) -> None:
+    found = read_source(kind, write(tmp_path / "rows.json", ALPACA))
+    assert [question.text for question in found.questions] == WHOLE
+    assert len({question.id for question in found.questions}) == 3
+    assert len(found.answers) == (3 if kind == "alpaca-outputs" else 0)
+
+
+async def test_recorded_answers_are_found_by_instruction_and_input(tmp_path: Path) -> None:
+    agent = create(AgentSpec("a", "file", str(write(tmp_path / "rows.json", ALPACA)), options={}))
+    for question, row in zip(WHOLE, ALPACA, strict=True):
+        request = Request((Message("user", question),))
+        assert (await agent.complete(request)).text == row["output"]
 
 
 def test_outputs_of_several_generators_meet_at_their_instructions(tmp_path: Path) -> None:

@@ -102,7 +102,7 @@ def test_an_id_made_from_the_text_stays_when_others_are_added(tmp_path: Path) ->
         ("q.json", '[\n"a",\n"b"\nbroken]', 4, "not JSON"),
         ("q.json", '[\n"a",\n"b"', 3, "not JSON"),
         ("q.json", '["a"]\n["b"]', 2, "not JSON: the list ended before"),
-        ("q.json", '{"text": "a"}', 1, "expected a JSON list"),
+        ("q.json", '"a"', 1, "expected a JSON list"),
         ("q.yaml", "- a\n- text: b\n- {text: b}\n", 3, "the same question stands in line 2"),
         ("q.yaml", "- a\n- no\n", 2, "expected a question, found bool"),
         ("q.yaml", "- a\n- [b\n", 3, "expected"),
@@ -132,3 +132,21 @@ def test_a_yaml_file_cannot_run_code(tmp_path: Path) -> None:
     path = written(tmp_path, "q.yaml", "- !!python/object/apply:os.getcwd []\n")
     with pytest.raises(RecordFileError, match="could not determine a constructor"):
         load_questions(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("q.csv", "id;instruction;input\n1;Translate.;Bonjour\n"),
+        ("q.tsv", "id\tinstruction\tinput\n1\tTranslate.\tBonjour\n"),
+        ("q.json", '{"id": 1, "instruction": "Translate.", "input": "Bonjour"}\n'),
+        ("q.json", '{"data": [{"id": 1, "instruction": "Translate.", "input": "Bonjour"}]}'),
+    ],
+)
+def test_tables_and_rows_under_a_key_are_read_as_rows(tmp_path: Path, name: str, text: str) -> None:
+    (tmp_path / name).write_text(text)
+    (question,) = load_questions(tmp_path / name)
+    assert (question.id, question.text) == (
+        "1",
+        "### Instruction:\nTranslate.\n\n### Input:\nBonjour",
+    )

@@ -2,7 +2,8 @@
 
 The file is JSON Lines, or one JSON list as AlpacaEval writes it. Each entry holds
 
-- `question_id` or `id`, and/or the question: `question`, `instruction`, `prompt`, or `text`;
+- `question_id` or `id`, and/or the question: `question`, `instruction` (with its `input`),
+  `prompt`, or `text`;
 - the answer: `answer`, `output`, `response`, or else `text`;
 - `state`, where it is not a usable answer (`refused`, `filtered`, …).
 
@@ -23,6 +24,7 @@ from peerexam.agents.base import Agent, Provider
 from peerexam.agents.spec import AgentSpec
 from peerexam.calls import Completion, Json, Request, State
 from peerexam.errors import PermanentError, SetupError
+from peerexam.records import with_input
 from peerexam.runfolder import read_jsonl
 
 _IDS = ("question_id", "id")
@@ -172,6 +174,8 @@ def _entries(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
 def _read(row: Mapping[str, Any], line: int, source: str) -> _Entry:
     answer_key = next((key for key in _ANSWERS if key in row), "text")
     question = _first(row, _QUESTIONS if answer_key == "text" else (*_QUESTIONS, "text"))
+    if question is not None and row.get("instruction") is not None:
+        question = with_input(question, row.get("input"))
     question_id = _first(row, _IDS)
     if question_id is None and question is None:
         raise SetupError(f"{source}:{line}: no question_id and no question to match by")

@@ -119,11 +119,22 @@ def _exam_commands(commands: Commands) -> None:
     _config_flags(validate)
 
 
+def _disagreement_flag(parser: argparse.ArgumentParser, default: str | None, about: str) -> None:
+    parser.add_argument(
+        "--disagreement",
+        choices=("tie", "average", "abstain"),
+        default=default,
+        help=f"{about} two orders that disagree"
+        + ("" if default is None else f" (default: {default})"),
+    )
+
+
 def _folder_commands(commands: Commands) -> None:
     from peerexam.tasks.import_kinds import kinds_text
 
     report = _command(commands, "report", "print a run's standings and write its report.html")
     report.add_argument("folder", metavar="DIR")
+    _disagreement_flag(report, None, "of an imported run: count it again by another rule for")
     export = _command(commands, "export", "write a run as a data set, or for another tool")
     export.add_argument("folder", metavar="DIR")
     export.add_argument("--out", metavar="DIR", help="where to (default: DIR/dataset)")
@@ -157,6 +168,7 @@ def _folder_commands(commands: Commands) -> None:
     importing.add_argument("kind", metavar="KIND", help="the layout; `import kinds` lists them")
     importing.add_argument("path", nargs="?", default=".", metavar="PATH", help="the data")
     importing.add_argument("--out", metavar="DIR", help="the new folder")
+    _disagreement_flag(importing, "tie", "the rule for")
     importing.formatter_class = argparse.RawDescriptionHelpFormatter
     importing.epilog = f"kinds:\n{kinds_text()}"
 

@@ -12,16 +12,21 @@ from peerexam.errors import DamagedFileError, SetupError
 if TYPE_CHECKING:
     from peerexam.tasks.imported import ImportSummary
 
+_MOST_NAMES = 30
+"""In one line; LLMBar has 65 judges, and an arena as many as it has visitors."""
+
 
 def report(arguments: argparse.Namespace) -> int:
     """Print a run's standings, and write its report and tables."""
-    from peerexam.protocols.finishing import tally_folder
+    from peerexam.protocols.finishing import set_disagreement, tally_folder
     from peerexam.report.benchmark_tables import table_3_text, write_tables
     from peerexam.report.html import write_report
     from peerexam.report.tables import standings_text
     from peerexam.runfolder import RunFolder
 
     folder = RunFolder(_existing(arguments.folder))
+    if arguments.disagreement:
+        set_disagreement(folder.path, arguments.disagreement)
     try:
         standings = folder.read_standings() if folder.standings_path.exists() else None
     except DamagedFileError:
@@ -87,21 +92,31 @@ def import_results(arguments: argparse.Namespace) -> int:
         raise SetupError("import needs --out DIR: the folder to make")
     from peerexam.tasks.importing import import_run
 
-    summary = import_run(arguments.kind, Path(arguments.path), Path(arguments.out))
+    summary = import_run(
+        arguments.kind, Path(arguments.path), Path(arguments.out), arguments.disagreement
+    )
     if arguments.json:
         body = {"kind": summary.kind, "folder": str(summary.out), "agents": list(summary.agents)}
         lines = {"left_out": list(summary.left_out), "notes": list(summary.notes)}
         say_json({**body, **lines, "counts": dict(summary.counts)})
         return 0
     counts = ", ".join(f"{count} {kind}" for kind, count in summary.counts.items() if count)
-    agents = ", ".join(plain(name) for name in summary.agents)
-    say(f"{summary.out}: {counts}" + (f"; agents {agents}" if agents else ""))
+    say(f"{summary.out}: {counts}{_who_played(summary)}")
     for line in summary.notes:
         say(f"note: {plain(line)}")
     for line in summary.left_out:
         say(f"left out: {plain(line)}")
     say(f"next: {_next_step(summary)}")
     return 0
+
+
+def _who_played(summary: ImportSummary) -> str:
+    """The agents: a few by name, many by number."""
+    if len(summary.agents) > _MOST_NAMES:
+        roles = ", ".join(f"{number:,} {role}s" for role, number in summary.played.items())
+        return f"; {len(summary.agents):,} agents ({roles})"
+    agents = ", ".join(plain(name) for name in summary.agents)
+    return f"; agents {agents}" if agents else ""
 
 
 def _list_kinds(arguments: argparse.Namespace) -> int:

@@ -55,7 +55,7 @@ def counted_results(path: Path) -> Counted:
     if not folder.standings_path.exists():
         folder.write_standings(tally_folder(path))
     standings = folder.read_standings()
-    voting, names = standings["voting"], [sheet["agent"] for sheet in standings["judges"]]
+    voting, names = standings["voting"], _judges(folder, standings)
     if "bradley_terry_prior" not in voting:
         raise SetupError(
             f"{folder.standings_path} was left by an older peerexam: remove it, and `peerexam "
@@ -72,7 +72,8 @@ def counted_results(path: Path) -> Counted:
     )
     peers = rows_where(table.verdicts, ~on_own_answer(table.verdicts))
     pairs = combine_orders(peers, voting["disagreement"], _orderless(folder, standings))
-    counted = voting["judges_counted"] if voting["quorum_met"] else names
+    left_out = {row["agent"] for row in voting["judges_left_out"]} if voting["quorum_met"] else ()
+    counted = [name for name in names if name not in left_out]
     return Counted(
         results_from(_positions(table, voting["ballots"]), pairs).of_judges(counted),
         voting["ballots"],
@@ -95,6 +96,15 @@ def full_mark_of(path: Path) -> int:
         return int(folder.read_manifest().get("full_mark") or Rubric().full_mark)
     rubric = load_config(folder.config_path, environ={}).judging.rubric
     return (load_rubric(rubric) if rubric else Rubric()).full_mark
+
+
+def _judges(folder: RunFolder, standings: dict[str, Json]) -> list[str]:
+    """All by name, those that the standings have as one row too."""
+    shown = {sheet["agent"]: sheet.get("stands_for", 1) for sheet in standings["judges"]}
+    if sum(shown.values()) == len(shown):
+        return list(shown)
+    agents = folder.read_manifest().get("agents", ())
+    return [agent["name"] for agent in agents if "judge" in agent.get("roles", ())]
 
 
 def _orderless(folder: RunFolder, standings: dict[str, Json]) -> list[str]:

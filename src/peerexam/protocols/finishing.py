@@ -12,6 +12,7 @@ from peerexam.examiners.rubric import Rubric, load_rubric
 from peerexam.protocols.claiming import settled
 from peerexam.protocols.config import ExamConfig, Fitness
 from peerexam.protocols.few_shot_pairs import few_shot_pairs
+from peerexam.protocols.judge_pools import MOST_JUDGES
 from peerexam.protocols.loading import load_config
 from peerexam.protocols.outcome import Outcome, Status, manifest
 from peerexam.protocols.running import Tally
@@ -26,6 +27,7 @@ from peerexam.protocols.tally_settings import (
 )
 from peerexam.protocols.voting import tally as count_votes
 from peerexam.runfolder import RunFolder
+from peerexam.stats.orders import Disagreement
 
 
 def finish(
@@ -95,10 +97,45 @@ def tally_folder(path: Path) -> dict[str, Json]:
             for a in agents
             if "judge" in a.get("roles", ())
         },
-        settings=TallySettings(full_mark=float(held.get("full_mark") or 5)),
+        settings=_imported_settings(held),
         variants={a["name"]: a["variant_of"] for a in agents if a.get("variant_of")},
         same=same,
     )
+
+
+def _imported_settings(held: Mapping[str, Json]) -> TallySettings:
+    """How an imported run is counted: as its manifest says, else as exams are by default."""
+    info = BenchmarkInfo()
+    if held.get("full_mark"):
+        info = BenchmarkInfo(lowest=held.get("lowest_mark", 0))
+    return TallySettings(
+        disagreement=held.get("disagreement", "tie"),
+        full_mark=float(held.get("full_mark") or 5),
+        benchmark=info,
+        most_judges=MOST_JUDGES,
+    )
+
+
+def set_disagreement(path: Path, rule: Disagreement) -> None:
+    """Let an imported run be counted by another rule for orders that disagree, from now on.
+
+    Standings that were counted by another rule are removed, so that they are counted again.
+
+    Raises:
+        SetupError: The folder holds no run, or an exam, whose file says the rule.
+    """
+    folder = RunFolder(path)
+    if not folder.manifest_path.exists():
+        raise SetupError(f"{path} holds no run: there is no manifest.json in it")
+    if folder.config_path.exists():
+        raise SetupError(
+            f"{path} holds an exam, whose rule is judging.disagreement in its EXAM.yaml: change it "
+            "there, and `peerexam run` counts again without asking anything twice"
+        )
+    held = folder.read_manifest()
+    if held.get("disagreement", "tie") != rule:
+        folder.standings_path.unlink(missing_ok=True)
+        folder.write_manifest({**held, "disagreement": rule})
 
 
 def _count(

@@ -10,6 +10,7 @@ from numpy.random import Generator
 
 from peerexam.calls import Json
 from peerexam.protocols.gathering import Gathered
+from peerexam.protocols.judge_pools import Pools
 from peerexam.protocols.standings_json import estimate_json, planned_and_ok
 from peerexam.protocols.tally_settings import FitnessLimits, JudgeInfo, TallySettings
 from peerexam.protocols.third_parties import ThirdParties, third_parties
@@ -53,6 +54,7 @@ class JudgeSheet:
         self_preference: None where it was not asked about its own answers.
         third_parties: Who speaks in its third-party estimate; None where it does not answer.
         peer_agreement: With all other judges, fit or not, on answers of neither.
+        stands_for: How many judges it is the sheet of.
     """
 
     agent: str
@@ -69,6 +71,7 @@ class JudgeSheet:
     contradictions: Contradictions
     verdicts: Mapping[str, int]
     marks: Mapping[str, int]
+    stands_for: int = 1
 
     @property
     def counts(self) -> bool:
@@ -88,6 +91,7 @@ class JudgeSheet:
         return {
             "agent": self.agent,
             "by": self.by,
+            "stands_for": self.stands_for,
             "fit": not self.why_unfit,
             "why_unfit": list(self.why_unfit),
             **{name: self.measures[name].value for name in _MEASURES},
@@ -114,19 +118,19 @@ class JudgeSheet:
 
 
 def judge_sheets(
-    table: Gathered,
+    pools: Pools,
     pairs: Pairs,
-    judges: Mapping[str, JudgeInfo],
     settings: TallySettings,
     seed: int,
     probes: Iterable[Probe] = (),
     same: Sequence[Collection[str]] = (),
 ) -> list[JudgeSheet]:
-    """One sheet a judge, in the order of `judges`; verdicts on own answers are used here.
+    """One sheet a judge, or a pool of them, in order; verdicts on own answers are used here.
 
     `pairs` are results of the table's verdicts without those; `seed` is the run's, and `same` are
     groups of agents that are one model each.
     """
+    table, judges = pools.table, pools.judges
     c = table.verdicts
     measures = _measures(table, list(judges.values()), settings.confidence)
     orderless = [name for name, info in judges.items() if info.one_verdict_is_enough]
@@ -138,7 +142,7 @@ def judge_sheets(
     cycles = preference_cycles(peers, rule=rule, orderless=orderless)
     turned = order_contradictions(peers, table.positions, rule=rule, orderless=orderless)
     attacks = _attacks(judges, settings, probes)
-    agreeing = _agreements(pairs, settings, np.random.default_rng([seed, 4]))
+    agreeing = _agreements(pools, pairs, settings, np.random.default_rng([seed, 4]))
     return [
         JudgeSheet(
             agent=name,
@@ -155,6 +159,7 @@ def judge_sheets(
             contradictions=turned[place],
             verdicts=planned_and_ok(table.verdicts_seen, name),
             marks=planned_and_ok(table.marks_seen, name),
+            stands_for=pools.stands_for[name],
         )
         for place, (name, info) in enumerate(judges.items())
     ]
@@ -223,8 +228,16 @@ def _self_preferences(
     return [entry if was else None for entry, was in zip(found, asked, strict=True)]
 
 
-def _agreements(pairs: Pairs, settings: TallySettings, rng: Generator) -> list[PeerAgreement]:
-    return peer_agreement(pairs, rounds=settings.rounds, rng=rng, confidence=settings.confidence)
+def _agreements(
+    pools: Pools, pairs: Pairs, settings: TallySettings, rng: Generator
+) -> list[PeerAgreement]:
+    return peer_agreement(
+        pools.once(pairs),
+        judges=sum(pools.stands_for.values()),
+        rounds=settings.rounds,
+        rng=rng,
+        confidence=settings.confidence,
+    )
 
 
 def _gave_nothing(table: Gathered, judge: int) -> bool:

@@ -40,7 +40,8 @@ def same_models(agents: Sequence[Mapping[str, Json]]) -> list[tuple[str, ...]]:
     By what their fingerprints name, or because one is called a variant of the other.
     """
     names = [one["name"] for one in agents]
-    links = [(one["name"], one["variant_of"]) for one in agents if one.get("variant_of") in names]
+    known = set(names)
+    links = [(one["name"], one["variant_of"]) for one in agents if one.get("variant_of") in known]
     first: dict[str, str] = {}
     for one in agents:
         identity = model_identity(one.get("fingerprint") or {})

@@ -112,7 +112,8 @@ def _players(folder: RunFolder) -> _Players:
             config.judging.disagreement,
             frozenset(one.name for one in judges if one.judge.by == "likelihood"),
         )
-    rows = folder.read_manifest().get("agents", [])
+    held = folder.read_manifest()
+    rows = held.get("agents", [])
     agents = tuple(row["name"] for row in rows if "examinee" in row.get("roles", ()))
     judging = [row for row in rows if "judge" in row.get("roles", ())]
     if not agents or not judging:
@@ -120,7 +121,7 @@ def _players(folder: RunFolder) -> _Players:
             f"{folder.path} holds no answers that were judged, so nobody can be biased in it"
         )
     one = frozenset(row["name"] for row in judging if row.get("orders") == "one")
-    return agents, tuple(row["name"] for row in judging), "tie", one
+    return agents, tuple(row["name"] for row in judging), held.get("disagreement", "tie"), one
 
 
 def _tables(

@@ -5,14 +5,19 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from itertools import combinations
 
 import numpy as np
 
 from peerexam.calls import Json
 from peerexam.protocols.gathering import Gathered, Seen
-from peerexam.stats.agreement import ballot_tau, mark_agreement
+from peerexam.stats.agreement import (
+    ballot_tau,
+    mark_agreement,
+    orders_of_pairs,
+    orders_of_rankings,
+)
 from peerexam.stats.depth import DepthRound
 from peerexam.stats.estimate import Estimate
 from peerexam.stats.fullmarks import FullMarks
@@ -97,26 +102,23 @@ def depth_rows(rounds: Sequence[DepthRound]) -> list[Json]:
     return [asdict(entry) for entry in rounds]
 
 
-def agreement_rows(table: Gathered, pairs: Pairs) -> list[Json]:
+def agreement_rows(table: Gathered, pairs: Pairs, judges: Sequence[int]) -> list[Json]:
     """Kendall's τ-b for every pair of judges: of their rankings, else verdicts, else marks.
 
     `of` says which; `n` counts questions for rankings and verdicts, and answers for marks.
     """
-    judges = pairs.judges
-    by_marks = mark_agreement(table.marks)
+    names = pairs.judges
     if len(table.positions.question):
         kind = "rankings"
     elif len(pairs.question):
         kind = "verdicts"
     else:
         kind = "marks"
-    points = [] if kind == "marks" else [_points(table, pairs, k, kind) for k in range(len(judges))]
     rows: list[Json] = []
-    for i, j in combinations(range(len(judges)), 2):
-        tau = by_marks[i, j] if kind == "marks" else ballot_tau(points[i], points[j])
+    for (i, j), tau in _taus(table, pairs, judges, kind).items():
         rows.append(
             {
-                "judges": [judges[i], judges[j]],
+                "judges": [names[i], names[j]],
                 "kendall_tau": tau.value,
                 "n": tau.n,
                 "reason": tau.reason,
@@ -126,20 +128,16 @@ def agreement_rows(table: Gathered, pairs: Pairs) -> list[Json]:
     return rows
 
 
-def _points(table: Gathered, pairs: Pairs, judge: int, kind: str) -> Floats:
-    """One judge's points per question (questions × m × m)."""
-    questions = len(table.questions.ids)
+def _taus(
+    table: Gathered, pairs: Pairs, judges: Sequence[int], kind: str
+) -> dict[tuple[int, int], Estimate]:
+    if kind == "marks":
+        return mark_agreement(table.marks, judges)
     if kind == "rankings":
-        rows = table.positions.judge == judge
-        part = replace(
-            table.positions,
-            question=table.positions.question[rows],
-            judge=table.positions.judge[rows],
-            rank=table.positions.rank[rows],
-        )
-        return implied_wins(part, part.question, questions)
-    own = pairs.rows_where(pairs.judge == judge)
-    return direct_wins(own, own.question, questions)
+        orders = {judge: orders_of_rankings(table.positions, judge) for judge in judges}
+    else:
+        orders = {judge: orders_of_pairs(pairs, judge) for judge in judges}
+    return {(i, j): ballot_tau(orders[i], orders[j]) for i, j in combinations(judges, 2)}
 
 
 def planned_and_ok(seen: Seen, who: str) -> dict[str, int]:

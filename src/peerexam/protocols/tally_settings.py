@@ -115,6 +115,8 @@ class TallySettings:
         fitness: Bounds outside which a judge loses its vote.
         full_mark: The overall mark that is full.
         benchmark: What the benchmark's tables are made with.
+        most_judges: With more judges than this, those that answer nothing are pooled
+            (`judge_pools`); None keeps all by name.
     """
 
     method: Method = "borda"
@@ -126,3 +128,4 @@ class TallySettings:
     fitness: FitnessLimits = field(default_factory=FitnessLimits)
     full_mark: float = 5.0
     benchmark: BenchmarkInfo = field(default_factory=BenchmarkInfo)
+    most_judges: int | None = None

@@ -16,6 +16,7 @@ import numpy as np
 from peerexam.calls import Json
 from peerexam.protocols.benchmarking import Benchmark
 from peerexam.protocols.gathering import Gathered, gather
+from peerexam.protocols.judge_pools import Pools, one_voice, pooled
 from peerexam.protocols.judge_sheets import JudgeSheet, judge_sheets
 from peerexam.protocols.same_model import within
 from peerexam.protocols.standings_json import (
@@ -35,9 +36,9 @@ from peerexam.stats.depth import DepthRound, depth_by_round
 from peerexam.stats.estimate import Estimate
 from peerexam.stats.fullmarks import FullMarks, avg, avg_weight, full_marks
 from peerexam.stats.home_advantage import home_advantage
-from peerexam.stats.orders import Pairs, combine_orders, on_own_answer, rows_where
+from peerexam.stats.orders import Mask, Pairs, combine_orders, on_own_answer, rows_where
 from peerexam.stats.ranks import competition_ranks
-from peerexam.stats.tables import Comparisons, Floats, Marks
+from peerexam.stats.tables import Comparisons, Floats, Ints, Marks
 from peerexam.stats.vote_count import VoteCount, count_votes
 from peerexam.stats.votes import METHODS, PRIOR
 from peerexam.stats.wins import mean_win_rate
@@ -89,7 +90,7 @@ def tally(
         The content of `standings.json`: equal records, settings and seed give equal content,
         whatever order the records come in.
     """
-    table = gather(
+    gathered = gather(
         questions=questions,
         answers=answers,
         marks=marks,
@@ -99,15 +100,18 @@ def tally(
         judges=tuple(judges),
         dimensions=tuple(settings.benchmark.scales),
     )
+    pools = pooled(gathered, judges, settings.most_judges)
+    table, judges = pools.table, pools.judges
     orderless = [name for name, info in judges.items() if info.one_verdict_is_enough]
     peers = rows_where(table.verdicts, ~on_own_answer(table.verdicts))
     pairs = combine_orders(peers, settings.disagreement, orderless)
     twins = within(same, dict.fromkeys((*agents, *judges)))
-    sheets = judge_sheets(table, pairs, judges, settings, exam.seed, probes, twins)
+    sheets = judge_sheets(pools, pairs, settings, exam.seed, probes, twins)
     fit = [place for place, sheet in enumerate(sheets) if sheet.counts]
-    counted = fit if len(fit) >= settings.quorum else list(range(len(sheets)))
+    quorum_met = sum(sheets[place].stands_for for place in fit) >= settings.quorum
+    counted = fit if quorum_met else list(range(len(sheets)))
     first = _first_round(table.marks, table)
-    vote, ballots = _count(table, pairs, first, counted, settings, exam.seed)
+    vote, ballots = _count(pools, pairs, first, counted, settings, exam.seed)
     marked = full_marks(first, settings.full_mark)
     content = {
         "schema": SCHEMA,
@@ -127,9 +131,11 @@ def tally(
         "win_rates": win_rate_tables(table.positions, pairs, counted),
         "full_marks": full_mark_tables(marked, agents, tuple(judges)),
         "home_advantage": _home_advantage(table, peers, counted, settings, exam.seed, twins),
-        "depth": depth_rows(_depth(table, counted, settings)),
-        "agreement": agreement_rows(table, pairs),
-        "benchmark": Benchmark(table, questions, counted, settings, exam.seed).to_json(),
+        "depth": depth_rows(_depth(pools.by_question, counted, settings)),
+        "agreement": agreement_rows(table, pairs, _by_name(pools)),
+        "benchmark": Benchmark(
+            pools.by_question, questions, counted, settings, exam.seed
+        ).to_json(),
         "counts": counts_of(table, len(questions), exam.planned),
     }
     ready: dict[str, Json] = plain(content)
@@ -148,8 +154,13 @@ def _first_round(marks: Marks, table: Gathered) -> Marks:
     )
 
 
+def _by_name(pools: Pools) -> list[int]:
+    """The judges that are one each."""
+    return [place for place, name in enumerate(pools.judges) if pools.stands_for[name] == 1]
+
+
 def _count(
-    table: Gathered,
+    pools: Pools,
     pairs: Pairs,
     marks: Marks,
     counted: Sequence[int],
@@ -157,15 +168,20 @@ def _count(
     seed: int,
 ) -> tuple[VoteCount, str]:
     """The vote, and what the ballots were made of."""
-    positions, made_of = table.positions, "rankings"
+    positions, made_of = pools.table.positions, "rankings"
     if bool(np.isnan(positions.rank).all()):  # nobody was placed anywhere
         made_of = "verdicts"
         if not len(pairs.question):
             positions, made_of = positions_by_marks(marks), "marks"
+    origin = pools.origin
+    if not settings.cluster_judges:  # nothing then needs the judges apart
+        voice = one_voice(positions, pairs, counted)
+        positions, pairs, counted = voice.positions, voice.pairs, [0]
+        origin = origin[voice.origin]
     ballots, stands = ballots_from(positions, pairs)
     vote = count_votes(
         ballots,
-        stands,
+        _on_questions(stands, origin),
         counted,
         method=settings.method,
         rounds=settings.rounds,
@@ -174,6 +190,14 @@ def _count(
         rng=np.random.default_rng([seed, 0]),
     )
     return vote, made_of
+
+
+def _on_questions(stands: Mask, origin: Ints) -> Mask:
+    """Who stands on a ballot, by question instead of by a voter's part of it."""
+    merged = np.zeros((int(origin.max(initial=-1)) + 1, *stands.shape[1:]), dtype=np.bool_)
+    question, judge, agent = np.nonzero(stands)
+    merged[origin[question], judge, agent] = True
+    return merged
 
 
 def _standings(
@@ -218,7 +242,8 @@ def _voting(
     settings: TallySettings,
     agents: Sequence[str],
 ) -> dict[str, Json]:
-    quorum_met = len(fit) >= settings.quorum
+    voters = sum(sheets[place].stands_for for place in fit)
+    quorum_met = voters >= settings.quorum
     unplaced = [
         {"agent": name, "why": _why_unplaced(name, sheets, fit, quorum_met)}
         for name, place in zip(agents, vote.places, strict=True)
@@ -240,7 +265,7 @@ def _voting(
         "quorum": settings.quorum,
         "quorum_met": quorum_met,
         "unplaced": unplaced,
-        "note": _note(len(fit), settings.quorum, vote, agents),
+        "note": _note(voters, settings.quorum, vote, agents),
         "by_method": {name: _ranked(rule(vote.total), agents) for name, rule in METHODS.items()},
     }
 

@@ -13,6 +13,9 @@ from peerexam.report.numbers import percent, span
 STATES = ("ok", "unparsed", "refused", "filtered", "truncated", "empty", "error")
 KINDS = ("questions", "answers", "marks", "verdicts", "rankings")
 
+MOST_VOTERS = 100
+"""That are listed by name."""
+
 DEPTH_AXIS = Axis(0.0, 1.0, 100.0)
 
 
@@ -81,7 +84,13 @@ def _count_row(kind: str, row: Mapping[str, Json], states: Sequence[str]) -> Cou
 
 
 def agent_rows(manifest: Mapping[str, Json]) -> list[AgentRow]:
-    """The agents with their models and fingerprints."""
+    """The agents with their models and fingerprints; voters by number where there are many."""
+    agents = manifest.get("agents") or []
+    voters = [agent["name"] for agent in agents if _only_votes(agent)]
+    shown = agents
+    if len(voters) > MOST_VOTERS:
+        shown = [agent for agent in agents if not _only_votes(agent)]
+        shown.append({"name": f"{len(voters):,} judges", "roles": ["judge"]})
     return [
         AgentRow(
             agent["name"],
@@ -92,8 +101,13 @@ def agent_rows(manifest: Mapping[str, Json]) -> list[AgentRow]:
             _price(agent["price"]) if "price" in agent else "–",
             canonical_json(agent.get("fingerprint") or {}),
         )
-        for agent in manifest.get("agents") or []
+        for agent in shown
     ]
+
+
+def _only_votes(agent: Mapping[str, Json]) -> bool:
+    """Whether nothing is known of an agent but its votes, as in an imported arena."""
+    return agent.get("roles") == ["judge"] and not agent.get("fingerprint")
 
 
 def _price(price: Json) -> str:

@@ -66,7 +66,7 @@ def headline(standings: Standings) -> str:
         return "There are no standings, so nothing may be concluded."
     voting = standings.get("voting") or {}
     if voting.get("quorum_met") is False:
-        have = counted(len(voting.get("judges_counted", [])), "judge")
+        have = counted(number_of_judges(standings), "judge")
         return (
             f"Nothing may be concluded: {have} counted, "
             f"and the exam asks for at least {voting.get('quorum')}."
@@ -93,6 +93,15 @@ def _two_tiers(best: Tier, rest: Tier) -> str:
 def _many_tiers(groups: Sequence[Tier]) -> str:
     tail = "".join(f"; {tier.caution}" for tier in groups if tier.caution)
     return f"From best to worst: {'; then '.join(listed(tier.agents) for tier in groups)}{tail}."
+
+
+def number_of_judges(standings: Standings) -> int:
+    """How many judges counted; a row of `judges` may stand for many."""
+    names = (standings.get("voting") or {}).get("judges_counted", [])
+    stands_for = {
+        judge["agent"]: judge.get("stands_for", 1) for judge in standings.get("judges", [])
+    }
+    return sum(stands_for.get(name, 1) for name in names)
 
 
 def basis(standings: Standings) -> str:
@@ -156,7 +165,7 @@ def _coordinator_notes(standings: Standings) -> list[str]:
 
 def _few_judges_note(standings: Standings) -> list[str]:
     judges = (standings.get("voting") or {}).get("judges_counted", [])
-    if len(judges) != 1:
+    if len(judges) != 1 or number_of_judges(standings) != 1:
         return []
     return [
         f"Only {judges[0]} counted as a judge. The intervals then say how sure one can be of that "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
@@ -10,10 +11,13 @@ import numpy as np
 from peerexam.errors import StatisticsError
 from peerexam.stats.estimate import Estimate
 from peerexam.stats.fullmarks import own_marks
-from peerexam.stats.tables import Floats, Ints, Marks
+from peerexam.stats.orders import Pairs
+from peerexam.stats.tables import Floats, Ints, Marks, Positions
 
 CONSTANT = "constant scores"
 """Why τ is undefined where a judge gives everything the same."""
+
+_ALL = slice(None)
 
 TOO_FEW = "fewer than 2 shared items"
 
@@ -54,53 +58,98 @@ def kendall_tau(one: Floats, other: Floats) -> Estimate:
     return Estimate(float(value), n=n, left_out=left_out, method="Kendall tau-b")
 
 
-def ballot_tau(one: Floats, other: Floats) -> Estimate:
+@dataclass(frozen=True, slots=True)
+class Orders:
+    """One judge's ballots, taken apart into pairs of agents within a question.
+
+    Attributes:
+        key: Per pair, a number for the question and the two agents, ascending.
+        sign: Per pair, 1 where the first stands above the second, 0 where level, else −1.
+        pairs: How many keys a question has room for.
+    """
+
+    key: Ints
+    sign: Ints
+    pairs: int
+
+    def questions(self, rows: Ints | slice = _ALL) -> Ints:
+        """The questions of some pairs, each once."""
+        return np.unique(self.key[rows] // self.pairs)
+
+
+def orders_of_pairs(pairs: Pairs, judge: int) -> Orders:
+    """One judge's results of direct verdicts, as `ballot_tau` takes them."""
+    rows = np.flatnonzero(pairs.judge == judge)
+    lean = np.sign(np.round(pairs.points[rows] - 0.5, 9))
+    return _orders(pairs.question[rows], pairs.a[rows], pairs.b[rows], lean, len(pairs.agents))
+
+
+def orders_of_rankings(positions: Positions, judge: int) -> Orders:
+    """One judge's rankings, as `ballot_tau` takes them."""
+    rows = np.flatnonzero(positions.judge == judge)
+    one, other = np.triu_indices(len(positions.agents), k=1)
+    gap = positions.rank[rows][:, other] - positions.rank[rows][:, one]
+    row, pair = np.nonzero(~np.isnan(gap))
+    lean = np.sign(gap[row, pair])
+    question = positions.question[rows][row]
+    return _orders(question, one[pair], other[pair], lean, len(positions.agents))
+
+
+def _orders(question: Ints, a: Ints, b: Ints, lean: Floats, agents: int) -> Orders:
+    keys, place = np.unique((question * agents + a) * agents + b, return_inverse=True)
+    total = np.bincount(place, weights=lean, minlength=len(keys))
+    return Orders(keys, np.sign(total).astype(np.int64), agents * agents)
+
+
+def ballot_tau(one: Orders, other: Orders) -> Estimate:
     """Kendall's τ-b of two judges' ballots, over pairs of agents within the same question.
 
     Pairs are pooled over the questions where both judges have a result for them, since places on
     different questions do not compare. Undefined as in `kendall_tau`.
 
     Args:
-        one: Points of agent i over agent j per question (shape questions × m × m), one judge.
-        other: The same of another judge.
+        one: One judge's ballots.
+        other: Another's, over the same agents and questions.
 
     Returns:
         `n` counts the questions with a pair that both have; `left_out` those where only one
         judge has any.
     """
-    met_one, met_other = (part + np.swapaxes(part, 1, 2) > 0 for part in (one, other))
-    shared = met_one & met_other
-    has_one, has_other = met_one.any(axis=(1, 2)), met_other.any(axis=(1, 2))
-    items = shared.any(axis=(1, 2))
-    left_out = int(((has_one | has_other) & ~items).sum())
-    n = int(items.sum())
-    a, b = (np.where(shared, np.sign(p - np.swapaxes(p, 1, 2)), 0.0) for p in (one, other))
-    untied_a, untied_b = float(np.abs(a).sum()), float(np.abs(b).sum())
-    if not n:
+    shared, in_one, in_other = np.intersect1d(
+        one.key, other.key, assume_unique=True, return_indices=True
+    )
+    n = len(one.questions(in_one))
+    left_out = len(np.union1d(one.questions(), other.questions())) - n
+    if not len(shared):
         return _undefined(TOO_FEW, n, left_out)
+    a, b = one.sign[in_one], other.sign[in_other]
+    untied_a, untied_b = float(np.abs(a).sum()), float(np.abs(b).sum())
     if untied_a == 0 or untied_b == 0:
         return _undefined(CONSTANT, n, left_out)
     value = float((a * b).sum()) / np.sqrt(untied_a * untied_b)
     return Estimate(float(value), n=n, left_out=left_out, method="Kendall tau-b within questions")
 
 
-def mark_agreement(marks: Marks) -> dict[tuple[int, int], Estimate]:
+def mark_agreement(
+    marks: Marks, judges: Sequence[int] | None = None
+) -> dict[tuple[int, int], Estimate]:
     """τ-b of overall marks for every pair of judges, over the answers that both marked.
 
     A judge's marks of its own answers stay out.
+
+    Args:
+        marks: Of any rounds.
+        judges: Those to compare, all by default.
     """
     peer = ~own_marks(marks)
     cell = marks.question * len(marks.agents) + marks.examinee
     size = len(marks.questions) * len(marks.agents)
-    columns: list[Floats] = []
-    for judge in range(len(marks.judges)):
+    columns: dict[int, Floats] = {}
+    for judge in range(len(marks.judges)) if judges is None else judges:
         rows = peer & (marks.judge == judge)
-        column = np.full(size, np.nan)
-        column[cell[rows]] = marks.overall[rows]
-        columns.append(column)
-    return {
-        (i, j): kendall_tau(columns[i], columns[j]) for i, j in combinations(range(len(columns)), 2)
-    }
+        columns[judge] = np.full(size, np.nan)
+        columns[judge][cell[rows]] = marks.overall[rows]
+    return {(i, j): kendall_tau(columns[i], columns[j]) for i, j in combinations(columns, 2)}
 
 
 def mean_agreement(pairs: Sequence[Estimate]) -> Estimate:

@@ -76,7 +76,8 @@ def dimension_percent(
         confidence: Of the intervals.
 
     Raises:
-        StatisticsError: `chosen` does not list every question, or the scale is upside down.
+        StatisticsError: `chosen` does not list every question, the scale is upside down, or a score
+            is outside it.
     """
     low, high = scale
     if not 0 <= low < high:
@@ -84,8 +85,14 @@ def dimension_percent(
     scores = marks.overall
     if dimension in marks.dimensions:
         scores = marks.scores[:, marks.dimensions.index(dimension)]
+    outside = scores[(scores < low) | (scores > high)]
+    if len(outside):
+        raise StatisticsError(
+            f"a mark for {dimension} is {outside[0]:g}, and its scale runs from {low:g} to "
+            f"{high:g}: mend or remove that line of marks.jsonl"
+        )
     # Between the scale's ends the interval keeps within them, whatever the worst score is.
-    within = np.clip((scores - low) / (high - low), 0.0, 1.0)
+    within = (scores - low) / (high - low)
     (cells,) = _cells(marks, within, chosen, 1, counted, confidence)
     return [_rescaled(cell, low / high, (high - low) / high) for cell in cells]
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from peerexam.errors import StatisticsError
-from peerexam.stats.both_orders import fold_orders
+from peerexam.stats.both_orders import fold_rows, rows_by_judge
 from peerexam.stats.cluster_ratio import check_settings, share_interval, sum_by_cluster
 from peerexam.stats.estimate import Estimate
 from peerexam.stats.orders import Mask
@@ -29,12 +29,17 @@ def swap_consistency(c: Comparisons, *, confidence: float = 0.95) -> list[Estima
     """
     check_settings(1, confidence)
     estimates = []
-    for orders in fold_orders(c):
-        readable = orders.readable.sum(axis=(1, 2)) / 2
-        agree = orders.agree.sum(axis=(1, 2)) / 2
-        lost = (orders.asked & ~orders.readable).sum() / 2
+    for pairs in fold_rows(c):
+        cluster, lost = c.cluster[pairs.question], int((~pairs.readable).sum())
         estimates.append(
-            _share(agree, readable, c.cluster, int(lost), confidence, "no pair has both orders")
+            _share(
+                pairs.agree.astype(np.int64),
+                pairs.readable.astype(np.int64),
+                cluster,
+                lost,
+                confidence,
+                "no pair has both orders",
+            )
         )
     return estimates
 
@@ -134,16 +139,12 @@ def _preferences(
     c: Comparisons, points: Floats, usable: Mask, confidence: float, reason: str
 ) -> list[Estimate]:
     """Per judge, 2 × (mean points) − 1 over the usable rows."""
-    size = len(c.questions) * len(c.judges)
-    cell = c.question * len(c.judges) + c.judge
-    shape = (len(c.questions), len(c.judges))
-    won = np.bincount(cell[usable], points[usable], minlength=size).reshape(shape)
-    count = np.bincount(cell[usable], minlength=size).reshape(shape)
-    lost = np.bincount(c.judge[~usable], minlength=len(c.judges))
-    shares = [
-        _share(won[:, j], count[:, j], c.cluster, int(lost[j]), confidence, reason)
-        for j in range(len(c.judges))
-    ]
+    shares = []
+    for rows in rows_by_judge(c):
+        used = rows[usable[rows]]
+        cluster, one = c.cluster[c.question[used]], np.ones(len(used))
+        lost = len(rows) - len(used)
+        shares.append(_share(points[used], one, cluster, lost, confidence, reason))
     return [_stretch(share) for share in shares]
 
 

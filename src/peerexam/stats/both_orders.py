@@ -52,12 +52,14 @@ def fold_orders(
     Raises:
         StatisticsError: There is no such rule.
     """
+    _check(rule)
+    for rows, name in zip(rows_by_judge(c), c.judges, strict=True):
+        yield _fold(c, rows, rule, name in orderless)
+
+
+def _check(rule: str) -> None:
     if rule not in ("tie", "average", "abstain"):
         raise StatisticsError(f"no rule '{rule}' for orders that disagree: tie, average, abstain")
-    by_judge = np.argsort(c.judge, kind="stable")
-    ends = np.searchsorted(c.judge[by_judge], np.arange(len(c.judges) + 1))
-    for place, name in enumerate(c.judges):
-        yield _fold(c, by_judge[ends[place] : ends[place + 1]], rule, name in orderless)
 
 
 def _fold(c: Comparisons, rows: Ints, rule: Disagreement, one_is_enough: bool) -> BothOrders:
@@ -84,6 +86,80 @@ def _fold(c: Comparisons, rows: Ints, rule: Disagreement, one_is_enough: bool) -
         readable,
         agree,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class FoldedRows:
+    """One judge's results as rows, one a (question, pair) that it was asked about.
+
+    What grows with verdicts and not with questions × agents². Names as in `BothOrders`.
+
+    Attributes:
+        question: Per row.
+        a: Per row, the agent with the smaller index.
+        b: Per row, the other.
+        points: Of a against b, NaN where there is no result.
+        readable: Whether there is a readable verdict in both orders.
+        agree: Whether both said the same.
+    """
+
+    question: Ints
+    a: Ints
+    b: Ints
+    points: Floats
+    readable: Mask
+    agree: Mask
+
+
+def fold_rows(
+    c: Comparisons, rule: Disagreement = "tie", orderless: Collection[str] = ()
+) -> Iterator[FoldedRows]:
+    """Fold the two orders as `fold_orders` does, one judge after the other."""
+    _check(rule)
+    for rows, name in zip(rows_by_judge(c), c.judges, strict=True):
+        yield _folded_rows(c, rows, rule, name in orderless)
+
+
+def rows_by_judge(c: Comparisons) -> list[Ints]:
+    """Per judge, the rows that are its."""
+    by_judge = np.argsort(c.judge, kind="stable")
+    ends = np.searchsorted(c.judge[by_judge], np.arange(1, len(c.judges)))
+    return np.split(by_judge, ends) if c.judges else []
+
+
+def _folded_rows(c: Comparisons, rows: Ints, rule: Disagreement, one_is_enough: bool) -> FoldedRows:
+    size = max(len(c.agents), 1)
+    one, two = c.first[rows], c.second[rows]
+    low, high = np.minimum(one, two), np.maximum(one, two)
+    keys, place = np.unique((c.question[rows] * size + low) * size + high, return_inverse=True)
+    points = np.where(one < two, c.points[rows], 1.0 - c.points[rows])
+    known = ~np.isnan(points)
+    first, second = (
+        _means(points[side], place[side], len(keys))
+        for side in (known & (one < two), known & (one > two))
+    )
+    if one_is_enough:
+        first, second = (
+            np.where(np.isnan(first), second, first),
+            np.where(np.isnan(second), first, second),
+        )
+    readable = ~np.isnan(first) & ~np.isnan(second)
+    agree = readable & (np.abs(first - second) < _CLOSE)
+    return FoldedRows(
+        keys // (size * size),
+        keys // size % size,
+        keys % size,
+        _settle(first, second, agree, rule),
+        readable,
+        agree,
+    )
+
+
+def _means(points: Floats, place: Ints, size: int) -> Floats:
+    count = np.bincount(place, minlength=size)
+    mean = np.full(size, np.nan)
+    np.divide(np.bincount(place, points, minlength=size), count, out=mean, where=count > 0)
+    return mean
 
 
 def _settle(first: Floats, second: Floats, agree: Mask, rule: Disagreement) -> Floats:

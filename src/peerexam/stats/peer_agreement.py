@@ -89,6 +89,7 @@ class _Compared:
 def peer_agreement(
     pairs: Pairs,
     *,
+    judges: int | None = None,
     rounds: int = 1000,
     rng: np.random.Generator,
     confidence: float = 0.95,
@@ -102,7 +103,9 @@ def peer_agreement(
 
     Args:
         pairs: Results without the judges' own answers, so that self-preference is no part of it;
-            at most one a judge, question and pair. More than ½ is a win, less a loss.
+            at most one a judge, question and pair. More than ½ is a win, less a loss. A judge of
+            the table may stand for several, with a row each: they then are each other's peers too.
+        judges: How many there are, where some stand for several.
         rounds: Of the bootstrap.
         rng: Where its draws come from.
         confidence: Of the intervals.
@@ -126,8 +129,8 @@ def peer_agreement(
     )
     return [
         PeerAgreement(
-            _estimate(row, 0, ends[2 * place], _reason(len(rows), row)),
-            _estimate(row, 1, ends[2 * place + 1], _reason(len(rows), row)),
+            _estimate(row, 0, ends[2 * place], _reason(judges or len(rows), row)),
+            _estimate(row, 1, ends[2 * place + 1], _reason(judges or len(rows), row)),
             int(row.others[:, 0].sum()),
             row.chance,
         )

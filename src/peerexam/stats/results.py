@@ -57,7 +57,8 @@ class Results:
 
     def of_judges(self, names: Sequence[str]) -> Results:
         """Only the rows of some judges."""
-        keep = np.isin(self.judge, [self.judges.index(name) for name in names])
+        at = {name: place for place, name in enumerate(self.judges)}
+        keep = np.isin(self.judge, [at[name] for name in names])
         rows = (self.question, self.judge, self.a, self.b, self.points)
         question, judge, a, b, points = (column[keep] for column in rows)
         names_of = (self.agents, self.judges, self.questions)
@@ -118,9 +119,9 @@ def results_from(positions: Positions, pairs: Pairs) -> Results:
     ranks_a, ranks_b = positions.rank[:, one], positions.rank[:, other]
     row, pair = np.nonzero(~np.isnan(ranks_a) & ~np.isnan(ranks_b))
     above = ranks_b[row, pair] - ranks_a[row, pair]
-    ranked = np.zeros((len(pairs.questions), len(pairs.judges)), dtype=np.bool_)
-    ranked[positions.question[row], positions.judge[row]] = True
-    direct = pairs.rows_where(~ranked[pairs.question, pairs.judge])
+    judges = len(pairs.judges)
+    ranked = np.unique(positions.question[row] * judges + positions.judge[row])
+    direct = pairs.rows_where(~np.isin(pairs.question * judges + pairs.judge, ranked))
     joined = (
         np.concatenate([positions.question[row], direct.question]),
         np.concatenate([positions.judge[row], direct.judge]),

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from peerexam.errors import StatisticsError
-from peerexam.stats.both_orders import fold_orders
+from peerexam.stats.both_orders import FoldedRows, fold_rows
 from peerexam.stats.orders import Disagreement
 from peerexam.stats.tables import Comparisons, Floats, Positions
+from peerexam.stats.wins import row_blocks
+
+_LEVEL = 0.5
+_TRIPLE = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +58,12 @@ def preference_cycles(
     import networkx as nx  # a report's need, and not cheap to import
 
     found = []
-    for orders in fold_orders(c, rule, orderless):
-        margin = np.nansum(orders.points - 0.5, axis=0)
+    size = len(c.agents)
+    for pairs in fold_rows(c, rule, orderless):
+        lead = np.nan_to_num(pairs.points - 0.5)
+        total = np.bincount(pairs.a * size + pairs.b, lead, minlength=size * size)
+        margin = np.round(total.reshape(size, size), 9)
+        margin = margin - margin.T
         graph = nx.DiGraph(
             (c.agents[a], c.agents[b]) for a, b in zip(*np.nonzero(margin > 0), strict=True)
         )
@@ -76,11 +84,35 @@ def circular_triads(
     Source: Kendall and Babington Smith (1940), On the method of paired comparisons, §8.
     """
     found = []
-    for orders in fold_orders(c, rule, orderless):
-        wins = (orders.points > 0.5).astype(np.float64)
-        compared = (~np.isnan(orders.points)).astype(np.float64)
-        found.append(Triads(round(_closed_walks(wins) / 3), round(_closed_walks(compared) / 6)))
+    for pairs in fold_rows(c, rule, orderless):
+        circular, triples = 0.0, 0.0
+        for wins, compared in _tournaments(pairs, len(c.agents)):
+            circular += _closed_walks(wins)
+            triples += _closed_walks(compared)
+        found.append(Triads(round(circular / 3), round(triples / 6)))
     return found
+
+
+def _tournaments(pairs: FoldedRows, size: int) -> Iterator[tuple[Floats, Floats]]:
+    """Wins and compared pairs by question (questions × m × m), in blocks that fit into memory.
+
+    Only of questions with three results or more: nothing less makes a triple.
+    """
+    rows = np.flatnonzero(~np.isnan(pairs.points))
+    questions, place, results = np.unique(
+        pairs.question[rows], return_inverse=True, return_counts=True
+    )
+    held = np.flatnonzero(results >= _TRIPLE)
+    for block in row_blocks(len(held), size * size):
+        number = np.full(len(questions), -1)
+        number[held[block]] = np.arange(block.stop - block.start)
+        part = rows[number[place] >= 0]
+        at = number[place[number[place] >= 0]]
+        wins, compared = np.zeros((2, block.stop - block.start, size, size))
+        a, b, points = pairs.a[part], pairs.b[part], pairs.points[part]
+        wins[at, a, b], wins[at, b, a] = points > _LEVEL, points < _LEVEL
+        compared[at, a, b] = compared[at, b, a] = 1
+        yield wins, compared
 
 
 def _closed_walks(adjacency: Floats) -> float:
@@ -106,15 +138,23 @@ def order_contradictions(
     """
     if positions.agents != c.agents or positions.judges != c.judges:
         raise StatisticsError("comparisons and rankings must list the same agents and judges")
-    row_of = {name: row for row, name in enumerate(c.questions)}
+    same = positions.questions == c.questions
+    row_of = {} if same else {name: row for row, name in enumerate(c.questions)}
     found = []
-    for judge, orders in enumerate(fold_orders(c, rule, orderless)):
-        rank = np.full((len(c.questions), len(c.agents)), np.nan)
-        for row in np.flatnonzero(positions.judge == judge):
-            question = row_of.get(positions.questions[positions.question[row]])
-            if question is not None:
-                rank[question] = positions.rank[row]
-        below = rank[:, :, None] - rank[:, None, :]  # above 0: the row's agent stands lower
-        decided = (orders.points > 0.5) & ~np.isnan(below)
-        found.append(Contradictions(int((decided & (below > 0)).sum()), int(decided.sum())))
+    for judge, pairs in enumerate(fold_rows(c, rule, orderless)):
+        ranked = np.full(len(c.questions), -1)
+        for row in np.flatnonzero(positions.judge == judge).tolist():
+            question = int(positions.question[row])
+            place = question if same else row_of.get(positions.questions[question], -1)
+            if place >= 0:
+                ranked[place] = row
+        at = ranked[pairs.question]
+        pair = np.flatnonzero((at >= 0) & ~np.isnan(pairs.points))
+        rank, a, b = positions.rank[at[pair]], pairs.a[pair], pairs.b[pair]
+        each = np.arange(len(pair))
+        lead = np.sign(pairs.points[pair] - _LEVEL)
+        below = np.sign(rank[each, a] - rank[each, b])  # above 0: a stands lower
+        decided = (lead != 0) & ~np.isnan(below)
+        turned = decided & (lead * below > 0)
+        found.append(Contradictions(int(turned.sum()), int(decided.sum())))
     return found

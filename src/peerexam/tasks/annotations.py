@@ -24,13 +24,14 @@ from itertools import combinations
 from pathlib import Path
 
 from peerexam.errors import RecordFileError, SetupError
-from peerexam.records import Answer, Question
+from peerexam.records import Answer, Question, with_input
 from peerexam.tasks.annotation_cells import NOTHING, Order, is_wrong, parse_ranking, parse_rating
 from peerexam.tasks.human_labels import HumanLabels, Preference, Rating
 
 _ANSWER = re.compile(r"(?:answer|response)(\d+)(rating|score|model)?|(rating|score|model)(\d+)")
 _COLUMNS: Mapping[str, tuple[str, ...]] = {
     "question": ("question", "prompt", "instruction"),
+    "input": ("input",),
     "correctness": ("gpt4answercorrectness", "referenceanswercorrectness", "correctness"),
     "reference": ("gpt4answer", "referenceanswer", "reference", "goldanswer"),
     "ranking": ("answerranking", "ranking", "rank"),
@@ -163,6 +164,7 @@ class _Reading:
         text = row.cells["question"].strip()
         if not text:
             raise RecordFileError("there is no question", self.path, number)
+        text = with_input(text, row.cells.get("input"))
         # By the content, so that rows of several annotators meet whatever their order.
         key = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]
         domain = row.cells.get("domain", "").strip() or "general"

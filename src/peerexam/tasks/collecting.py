@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from peerexam.errors import SetupError
 from peerexam.records import Answer, Mark, Question, Verdict
@@ -13,9 +13,19 @@ from peerexam.tasks.layout_rows import Row
 
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
+Attempt = TypeVar("Attempt", Mark, Verdict)
+
+_MOST_NAMES = 30
 
 UNKNOWN_DOMAIN = "unknown"
 """Of questions whose source says none."""
+
+
+class Scale(Protocol):
+    """Between which numbers a source's marks lie (`mark_scale.MarkScale`)."""
+
+    full_mark: int
+    lowest: int
 
 
 @dataclass(slots=True)
@@ -34,6 +44,7 @@ class Collected:
     _marks: dict[tuple[str, str, str], Mark] = field(default_factory=dict)
     _places: dict[Hashable, str] = field(default_factory=dict)
     _repeated: int = 0
+    _failed: int = 0
     _again: list[Verdict] = field(default_factory=list)
 
     def question(self, question: Question, row: Row) -> None:
@@ -54,8 +65,12 @@ class Collected:
         what = f"the answer of '{answer.examinee}' to question '{answer.question_id}'"
         self._put(self._answers, key, answer, row, what)
 
+    def may_answer(self, answer: Answer) -> bool:
+        """Whether the examinee gave no other answer to the question so far."""
+        return self._answers.get((answer.question_id, answer.examinee), answer) == answer
+
     def verdict(self, verdict: Verdict, row: Row, *, repeatable: bool = False) -> None:
-        """Add a verdict. One that failed gives way to one of a later attempt.
+        """Add a verdict. One that failed gives way to one of another attempt.
 
         Args:
             verdict: The verdict.
@@ -72,12 +87,7 @@ class Collected:
         held = self._verdicts.get(key)
         if held is not None and repeatable:
             self._again.append(verdict)
-        elif held is not None and verdict.state != "ok" and held != verdict:
-            self._repeated += 1
-        elif held is not None and held.state != "ok":
-            self._verdicts[key] = verdict
-            self._repeated += 1
-        else:
+        elif not self._another_attempt(self._verdicts, key, verdict, row):
             what = (
                 f"the verdict of '{verdict.judge}' on '{verdict.first}' before "
                 f"'{verdict.second}' for question '{verdict.question_id}'"
@@ -85,22 +95,23 @@ class Collected:
             self._put(self._verdicts, key, verdict, row, what)
 
     def mark(self, mark: Mark, row: Row) -> None:
-        """Add a mark.
+        """Add a mark. One that failed gives way to one of another attempt.
 
         Raises:
             RecordFileError: The judge gave another mark before.
         """
         key = (mark.question_id, mark.judge, mark.examinee)
         what = f"the mark of '{mark.judge}' for '{mark.examinee}' on question '{mark.question_id}'"
-        self._put(self._marks, key, mark, row, what)
+        if not self._another_attempt(self._marks, key, mark, row):
+            self._put(self._marks, key, mark, row, what)
 
-    def imported(self, full_mark: int | None = None) -> Imported:
+    def imported(self, scale: Scale | None = None) -> Imported:
         """Everything, in the order of the questions and then of names.
 
         Judges none of whose pairs was seen in both orders are said to have judged one order.
 
         Args:
-            full_mark: Of the source's marks, where it is another than ours.
+            scale: Of the source's marks, where it is another than ours.
 
         Raises:
             SetupError: There is nothing.
@@ -116,10 +127,15 @@ class Collected:
         one_order = _judges_of_one_order(self._verdicts)
         if self._repeated:
             self.left_out.append(f"{self._repeated} records that stand there twice")
+        if self._failed:
+            self.left_out.append(f"{self._failed} judgements that failed and were asked for again")
         if one_order:
+            who = ", ".join(one_order)
+            if len(one_order) > _MOST_NAMES:
+                who = f"{len(one_order):,} judges"
             self.left_out.append(
                 "the second order: every pair was judged in one order only, so preference for a "
-                f"place cannot be told from preference for an answer ({', '.join(one_order)})"
+                f"place cannot be told from preference for an answer ({who})"
             )
         return Imported(
             roles=self._roles(),
@@ -133,7 +149,8 @@ class Collected:
             verdicts=verdicts,
             left_out=tuple(self.left_out),
             notes=tuple(self.notes),
-            full_mark=full_mark,
+            full_mark=None if scale is None else scale.full_mark,
+            lowest_mark=None if scale is None else scale.lowest,
             one_order=one_order,
         )
 
@@ -157,6 +174,22 @@ class Collected:
         for name in sorted(judges):
             roles.setdefault(name, []).append("judge")
         return roles
+
+    def _another_attempt(
+        self, held: dict[Key, Attempt], key: Key, attempt: Attempt, row: Row
+    ) -> bool:
+        """Whether one of two attempts at the same judgement failed; the other one is kept.
+
+        In whatever order the lines stand: tools write reruns behind, in front, or in another file.
+        """
+        earlier = held.get(key)
+        if earlier is None or earlier.state == attempt.state == "ok":
+            return False
+        if earlier.state != "ok":
+            held[key] = attempt
+            self._places[type(attempt), key] = f"{row.path.name}:{row.line}"
+        self._failed += 1
+        return True
 
     def _put(self, held: dict[Key, Value], key: Key, value: Value, row: Row, what: str) -> None:
         place = (type(value), key)

@@ -30,6 +30,14 @@ KINDS: dict[str, tuple[str, str]] = {
         "layouts_alpaca:read_alpaca_outputs",
         "AlpacaEval's outputs.json of one or several generators",
     ),
+    "alpaca-annotations": (
+        "layouts_annotations:read_alpaca_annotations",
+        "AlpacaEval's annotations.json: two outputs and a preference",
+    ),
+    "pandalm": (
+        "layouts_annotations:read_pandalm",
+        "PandaLM's rows: two responses and annotator1, annotator2, …",
+    ),
     "arena-rank": (
         "layouts_battles:read_arena_rank",
         "rows model_a, model_b, winner (JSONL, JSON, CSV, Parquet)",

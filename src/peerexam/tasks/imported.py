@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from importlib import metadata
 from pathlib import Path
-from typing import get_args
+from typing import Literal, get_args
 
 from peerexam.calls import Json, State
 from peerexam.errors import SetupError
@@ -23,6 +23,9 @@ from peerexam.records import (
 )
 from peerexam.runfolder import RunFolder
 from peerexam.runfolder.folder import Kind
+
+Disagreement = Literal["tie", "average", "abstain"]
+"""What two orders of a pair that disagree are worth: `stats.orders` has the rules."""
 
 _STATES: tuple[State, ...] = get_args(State)
 
@@ -41,6 +44,7 @@ class Imported:
         left_out: What the source holds and this import does not, one sentence each.
         notes: What else a reader of the report must know, one sentence each.
         full_mark: Of the source's marks; None where it is the 5 of our own.
+        lowest_mark: Of the source's marks, in the same steps.
         one_order: Judges that saw every pair in one order only.
     """
 
@@ -53,6 +57,7 @@ class Imported:
     left_out: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     full_mark: int | None = None
+    lowest_mark: int | None = None
     one_order: tuple[str, ...] = ()
 
 
@@ -64,6 +69,7 @@ class ImportSummary:
         kind: The layout that was read.
         out: The run's folder.
         agents: Their names, sorted.
+        played: Role to how many agents have it.
         counts: Kind of record to how many there are.
         left_out: What the source holds and the import does not.
         notes: What else a reader of the report must know.
@@ -72,12 +78,15 @@ class ImportSummary:
     kind: str
     out: Path
     agents: tuple[str, ...]
+    played: Mapping[str, int]
     counts: Mapping[str, int]
     left_out: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
 
-def write_imported(kind: str, name: str, imported: Imported, out: Path) -> ImportSummary:
+def write_imported(
+    kind: str, name: str, imported: Imported, out: Path, disagreement: Disagreement = "tie"
+) -> ImportSummary:
     """Write a run's folder. The same import into the same folder leaves the same bytes.
 
     Args:
@@ -85,11 +94,13 @@ def write_imported(kind: str, name: str, imported: Imported, out: Path) -> Impor
         name: What the run is called.
         imported: Its records.
         out: The folder; an import of the same kind that stands there is gone over.
+        disagreement: What two orders of a pair that disagree are worth when it is counted.
 
     Raises:
         SetupError: Another run stands in the folder.
     """
     folder = RunFolder(out)
+    one_order = set(imported.one_order)
     _refuse_another_run(folder, kind)
     by_kind: dict[Kind, Sequence[Record]] = {
         "questions": imported.questions,
@@ -111,17 +122,19 @@ def write_imported(kind: str, name: str, imported: Imported, out: Path) -> Impor
             "source": {"kind": kind},
             "exam": name,
             "seed": 0,
+            "disagreement": disagreement,
             "agents": [
                 {
                     "name": agent,
                     "roles": list(roles),
-                    **({"orders": "one"} if agent in imported.one_order else {}),
+                    **({"orders": "one"} if agent in one_order else {}),
                 }
                 for agent, roles in sorted(imported.roles.items())
             ],
             "questions_hash": sha256(folder.records_path("questions").read_bytes()).hexdigest(),
             "notes": [*imported.notes, *(f"Left out: {reason}." for reason in imported.left_out)],
             **({} if imported.full_mark is None else {"full_mark": imported.full_mark}),
+            **({} if imported.lowest_mark is None else {"lowest_mark": imported.lowest_mark}),
             "versions": {"peerexam": metadata.version("peerexam")},
             "counts": {name: _counts(records) for name, records in by_kind.items()},
             "status": "complete",
@@ -132,6 +145,7 @@ def write_imported(kind: str, name: str, imported: Imported, out: Path) -> Impor
         kind,
         out,
         tuple(sorted(imported.roles)),
+        Counter(role for roles in imported.roles.values() for role in roles),
         {name: len(records) for name, records in by_kind.items()},
         imported.left_out,
         imported.notes,

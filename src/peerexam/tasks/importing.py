@@ -7,25 +7,30 @@ from collections.abc import Callable
 from difflib import get_close_matches
 from pathlib import Path
 
-from peerexam.errors import SetupError
+from peerexam.errors import RecordFileError, SetupError
 from peerexam.tasks.import_kinds import KINDS, kinds_text
-from peerexam.tasks.imported import Imported, ImportSummary, write_imported
+from peerexam.tasks.imported import Disagreement, Imported, ImportSummary, write_imported
+from peerexam.tasks.layout_guess import columns, guess
 
 
-def import_run(kind: str, source: Path, out: Path) -> ImportSummary:
+def import_run(
+    kind: str, source: Path, out: Path, disagreement: Disagreement = "tie"
+) -> ImportSummary:
     """Read another tool's results and leave them as a run's folder.
 
     Args:
         kind: One of `KINDS`.
         source: The folder or file to read.
         out: The run's folder.
+        disagreement: What two orders of a pair that disagree are worth when it is counted.
 
     Raises:
         SetupError: There is no such kind, the source is not there or not of that layout, or
             another run stands in the folder.
         RecordFileError: A line of the source cannot be read.
     """
-    return write_imported(kind, source.resolve().name, read_source(kind, source), out)
+    read = read_source(kind, source)
+    return write_imported(kind, source.resolve().name, read, out, disagreement)
 
 
 def read_source(kind: str, source: Path) -> Imported:
@@ -35,8 +40,28 @@ def read_source(kind: str, source: Path) -> Imported:
         raise SetupError(f"{source} is not there: name the file or folder to import")
     try:
         return read(source)
+    except (RecordFileError, SetupError) as error:
+        other = _another_layout(kind, source)
+        if other is None:
+            raise
+        if isinstance(error, RecordFileError):
+            said = str(error).removeprefix(f"{error.path}:{error.line}: ")
+            raise RecordFileError(f"{said}. {other}", error.path, error.line) from error
+        raise SetupError(f"{error}. {other}") from error
     except OSError as error:
         raise SetupError(f"{error.filename or source}: {error.strerror or error}") from error
+
+
+def _another_layout(kind: str, source: Path) -> str | None:
+    """What else the source holds, and the command that reads it; None where it may be this kind."""
+    found = guess(source)
+    if found is None:
+        seen = columns(source)
+        return f"Its rows have the fields {seen}, which no kind knows" if seen else None
+    layout, other = found
+    if other == kind:
+        return None
+    return f"It holds {layout}: peerexam import {other} {source}"
 
 
 def _reader(kind: str) -> Callable[[Path], Imported]:

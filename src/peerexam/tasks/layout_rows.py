@@ -6,9 +6,13 @@ said with file and line.
 
 from __future__ import annotations
 
+import codecs
 import csv
+import gzip
+import io
 import json
 import math
+import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,9 +21,14 @@ from typing import NoReturn
 from peerexam.calls import Json
 from peerexam.errors import MissingExtraError, RecordFileError, SetupError
 from peerexam.runfolder import read_jsonl
+from peerexam.runfolder.jsonl import parse_line
 
 LONGEST_NAME = 100
 """Characters that the name of an agent or the id of a question may have."""
+
+_GZIP = b"\x1f\x8b"
+_HOLDERS = ("data", "rows", "examples", "results", "battles", "annotations", "items", "questions")
+"""Keys under which programs put all rows of a file."""
 
 _FORMULA_SIGNS = tuple("=+-@\t\r\n＝＋－＠")
 
@@ -94,19 +103,26 @@ class Row:
 
 
 def rows_of(path: Path) -> Iterator[Row]:
-    """The rows of a file, by its suffix (`.json`, `.csv`, `.parquet`; anything else is JSONL).
+    """The rows of a file, by its suffix (`.json`, `.csv`, `.tsv`, `.parquet`; else it is JSONL).
+
+    A `.gz` behind the suffix and UTF-16 are read through; a `.json` file may hold a list, JSON
+    lines, or an object with the list under one of its keys; CSV may be parted by commas,
+    semicolons or tabs.
 
     Raises:
         RecordFileError: A row is damaged.
         MissingExtraError: Parquet is to be read and pyarrow is not installed.
         SetupError: The file is no text in UTF-8, or no Parquet file.
     """
-    read = _READERS.get(path.suffix.lower(), read_jsonl)
+    suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() != ".gz"]
+    read = _READERS.get(suffixes[-1] if suffixes else "", _jsonl_rows)
     try:
         for line, body in read(path):
             yield Row(body, path, line)
     except UnicodeDecodeError as error:
         raise SetupError(f"{path} is not UTF-8 text: save it as UTF-8") from error
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise SetupError(f"{path} is no sound gzip file: {error}") from error
 
 
 def files_of(source: Path, *patterns: str) -> list[Path]:
@@ -124,19 +140,77 @@ def files_of(source: Path, *patterns: str) -> list[Path]:
     return []
 
 
-def json_rows(path: Path) -> Iterator[tuple[int, dict[str, Json]]]:
+def read_text(path: Path) -> str:
+    """A file's text, whatever its program wrote: UTF-8 or UTF-16, a BOM or none, gzip or not.
+
+    Raises:
+        UnicodeDecodeError: It is neither.
+        OSError: It cannot be read.
+    """
+    data = path.read_bytes()
+    if data.startswith(_GZIP):
+        data = gzip.decompress(data)
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return data.decode("utf-16")
+    if data[:4].count(0) == 2:  # UTF-16 without a BOM: two signs of ASCII stand first
+        return data.decode("utf-16-be" if data[0] == 0 else "utf-16-le")
+    return data.decode("utf-8-sig")
+
+
+def _jsonl_rows(path: Path) -> Iterator[tuple[int, dict[str, Json]]]:
+    with path.open("rb") as file:
+        start = file.read(4)
+    if start.startswith(_GZIP) or 0 in start or start[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        return _json_lines(read_text(path), path)
+    return read_jsonl(path)
+
+
+def _json_lines(text: str, path: Path) -> Iterator[tuple[int, dict[str, Json]]]:
+    for number, line in enumerate(text.replace("\r\n", "\n").split("\n"), start=1):
+        if line.strip():
+            try:
+                yield number, parse_line(line.encode("utf-8", "surrogatepass"))
+            except ValueError as error:
+                raise RecordFileError(str(error), path, number) from error
+
+
+def _json_file(path: Path) -> Iterator[tuple[int, dict[str, Json]]]:
+    """A list of objects, an object that holds one, or a line an object."""
+    text = read_text(path)
+    start = _skip(text, 0)
+    if text[start : start + 1] != "{":
+        return json_rows(path, text)
+    body, end = decode_at(text, start, path)
+    if _skip(text, end) < len(text):
+        return _json_lines(text, path)
+    lists = [key for key, value in body.items() if _is_rows(value)]
+    if len(lists) == 1 and (lists[0] in _HOLDERS or len(body) == 1):
+        return ((1, row) for row in body[lists[0]])
+    return iter([(1, body)])
+
+
+def _is_rows(value: Json) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(one, dict) for one in value)
+
+
+def json_rows(path: Path, text: str | None = None) -> Iterator[tuple[int, dict[str, Json]]]:
     """The objects of a JSON list, decoded one by one, because only so each one's line is known.
+
+    Args:
+        path: The file.
+        text: What it holds, where that was read before.
 
     Raises:
         RecordFileError: It is no JSON list of objects.
     """
-    text = path.read_text(encoding="utf-8-sig")
+    text = read_text(path) if text is None else text
     place = _skip(text, 0)
     if text[place : place + 1] != "[":
         raise RecordFileError("expected a JSON list of objects", path, 1)
-    place = _skip(text, place + 1)
+    line, counted, place = 1, 0, _skip(text, place + 1)
     while text[place : place + 1] != "]":
-        line = text.count("\n", 0, place) + 1
+        line += text.count("\n", counted, place)  # and never from the start again
+        counted = place
         body, place = decode_at(text, place, path)
         if not isinstance(body, dict):
             raise RecordFileError(f"expected an object, found {body!r:.60}", path, line)
@@ -159,12 +233,12 @@ def decode_at(text: str, place: int, path: Path) -> tuple[Json, int]:
     Raises:
         RecordFileError: It is no JSON, or holds NaN or an infinity.
     """
-    line = text.count("\n", 0, place) + 1
     try:
         body, end = _DECODER.raw_decode(text, place)
     except json.JSONDecodeError as error:
         raise RecordFileError(f"not JSON: {error.msg}", path, error.lineno) from error
     except (ValueError, RecursionError) as error:
+        line = text.count("\n", 0, place) + 1
         raise RecordFileError(f"not JSON: {error}", path, line) from error
     return body, end
 
@@ -181,28 +255,37 @@ def _csv_rows(path: Path) -> Iterator[tuple[int, dict[str, Json]]]:
     An apostrophe that stands before a formula sign only keeps spreadsheets from running it
     (`report.inert`), and is taken off.
     """
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        reader = csv.reader(file, strict=True)
-        head: list[str] = []
-        try:
-            for cells in reader:
-                if not any(cell.strip() for cell in cells):
-                    continue
-                if not head:
-                    head = [cell.strip() for cell in cells]
-                    if len(set(head)) < len(head):
-                        raise RecordFileError("two columns have one name", path, reader.line_num)
-                    continue
-                if len(cells) != len(head):
-                    raise RecordFileError(
-                        f"{len(cells)} cells under {len(head)} columns", path, reader.line_num
-                    )
-                yield (
-                    reader.line_num,
-                    {key: _cell(cell) for key, cell in zip(head, cells, strict=True)},
+    text = read_text(path)
+    if "\n" not in text:
+        text = text.replace("\r", "\n")  # as old spreadsheets end their lines
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=_delimiter(text), strict=True)
+    head: list[str] = []
+    try:
+        for cells in reader:
+            if not any(cell.strip() for cell in cells):
+                continue
+            if not head:
+                head = [cell.strip() for cell in cells]
+                if len(set(head)) < len(head):
+                    raise RecordFileError("two columns have one name", path, reader.line_num)
+                continue
+            if len(cells) != len(head):
+                raise RecordFileError(
+                    f"{len(cells)} cells under {len(head)} columns", path, reader.line_num
                 )
-        except csv.Error as error:
-            raise RecordFileError(f"not CSV: {error}", path, reader.line_num) from error
+            yield (
+                reader.line_num,
+                {key: _cell(cell) for key, cell in zip(head, cells, strict=True)},
+            )
+    except csv.Error as error:
+        raise RecordFileError(f"not CSV: {error}", path, reader.line_num) from error
+
+
+def _delimiter(text: str) -> str:
+    """What parts the columns' names: the commonest of comma, semicolon and tab outside quotes."""
+    head = next((line for line in text.split("\n") if line.strip()), "")
+    bare = "".join(head.split('"')[::2])
+    return max(",;\t", key=bare.count)
 
 
 def _cell(text: str) -> str | None:
@@ -237,7 +320,8 @@ def _refuse(constant: str) -> NoReturn:
 _DECODER = json.JSONDecoder(parse_constant=_refuse)
 
 _READERS: dict[str, Callable[[Path], Iterator[tuple[int, dict[str, Json]]]]] = {
-    ".json": json_rows,
+    ".json": _json_file,
     ".csv": _csv_rows,
+    ".tsv": _csv_rows,
     ".parquet": _parquet_rows,
 }

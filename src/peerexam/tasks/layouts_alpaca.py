@@ -1,7 +1,8 @@
-"""AlpacaEval's files: lists of {instruction, output, generator, dataset}.
+"""AlpacaEval's and Alpaca's files: lists of {instruction, input?, output, generator?, dataset?}.
 
-An instruction is a question, and its `dataset` the domain. AlpacaEval gives no ids, so they are
-made from dataset and instruction; one that a generator is asked again is another question.
+An instruction with its input is a question, and its `dataset` the domain. AlpacaEval gives no ids,
+so they are made from dataset and instruction; one that a generator is asked again is another
+question.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from peerexam.errors import SetupError
-from peerexam.records import Question
+from peerexam.records import Question, with_input
 from peerexam.tasks.collecting import Collected, answer_from
 from peerexam.tasks.imported import Imported
 from peerexam.tasks.layout_rows import Row, files_of, rows_of
@@ -65,9 +66,7 @@ def _instructions(path: Path) -> Iterator[tuple[Row, str]]:
     """Rows with the ids of their questions: the n-th time that a generator is asked something."""
     ids: dict[str, QuestionIds] = {}
     for row in rows_of(path):
-        instruction = row.text("instruction")
-        if not instruction.strip():
-            raise row.wrong("the instruction is empty")
+        instruction = _text(row)
         generator = row.name("generator") if row.has("generator") else ""
         yield (
             row,
@@ -76,7 +75,14 @@ def _instructions(path: Path) -> Iterator[tuple[Row, str]]:
 
 
 def _question(row: Row, id_: str) -> Question:
-    return Question(id=id_, text=row.text("instruction"), domain=_dataset(row))
+    return Question(id=id_, text=_text(row), domain=_dataset(row))
+
+
+def _text(row: Row) -> str:
+    instruction = row.text("instruction")
+    if not instruction.strip():
+        raise row.wrong("the instruction is empty")
+    return with_input(instruction, row.body.get("input"))
 
 
 def _dataset(row: Row) -> str:

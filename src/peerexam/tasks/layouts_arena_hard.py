@@ -23,7 +23,7 @@ from peerexam.records import Answer, Question, Verdict, Winner
 from peerexam.tasks.collecting import Collected, answer_from
 from peerexam.tasks.imported import Imported
 from peerexam.tasks.layout_rows import Row, files_of, rows_of
-from peerexam.tasks.layouts_fastchat import model_name, question_file, turn_text
+from peerexam.tasks.layouts_fastchat import answer_text, model_name, question_file, turn_text
 
 LABELS: Mapping[str, Winner] = {
     **dict.fromkeys(("A>>B", "A>B", "B<<A", "B<A"), "first"),
@@ -92,19 +92,8 @@ def _question(row: Row) -> Question:
 
 
 def _answer(row: Row, path: Path) -> Answer:
-    choices, messages = row.body.get("choices"), row.body.get("messages")
-    text: Json = None
-    if isinstance(messages, list) and messages:
-        text = turn_text(messages[-1])
-    elif isinstance(choices, list) and choices and isinstance(choices[0], dict):
-        turns = choices[0].get("turns")
-        text = turn_text(turns[0]) if isinstance(turns, list) and turns else None
-    if isinstance(text, dict):
-        text = text.get("answer")
-    if not isinstance(text, str):
-        raise row.wrong("no messages and no choices with a text here")
     name = model_name(path, row.body.get("model") or row.body.get("model_id"))
-    return answer_from(_id(row), name, text)
+    return answer_from(_id(row), name, answer_text(row))
 
 
 def _baseline(answered: set[str], judged: set[str]) -> str:
@@ -115,6 +104,8 @@ def _baseline(answered: set[str], judged: set[str]) -> str:
 
 def _games(row: Row, path: Path, baseline: str) -> Iterator[tuple[Verdict, str]]:
     games = row.body.get("games")
+    if games is None:
+        raise row.wrong("no games here, so this is no judgment of arena-hard's")
     if not isinstance(games, list) or not 1 <= len(games) <= 2:
         raise row.wrong("games must be a list of one or two games")
     model = row.name("model") if row.has("model") else path.stem

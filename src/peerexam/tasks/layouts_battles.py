@@ -7,10 +7,10 @@ JSONL, a JSON list, CSV or Parquet. Model a (left) stood first. Optional columns
 - `judge` (or `judge_model`, `judge_name`): who judged. Without it all rows are votes of one
   `judge`, and several votes on the same answers in the same order count with their mean.
 - `category`: the domain of a question whose text is there.
-- `turn`: rows of turn 2 and later are left out.
+- `turn`: how many turns a talk had before the vote, which was on the whole of it; not used.
 
-`tie`, `both_bad` and `tie (bothbad)` are ties. Any other winner is an unparsed verdict, never a tie
-(arena-rank itself counts it as one, evalica drops it).
+The winner may be named, too. `tie`, `both_bad` and `tie (bothbad)` are ties. Any other winner is an
+unparsed verdict, never a tie (arena-rank itself counts it as one, evalica drops it).
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ from peerexam.tasks.question_ids import QuestionIds
 
 _QUESTION = ("question_id", "prompt_id")
 _JUDGE = ("judge", "judge_model", "judge_name")
-_READ = {*_QUESTION, *_JUDGE, "winner", "question", "category", "turn"}
+_READ = {*_QUESTION, *_JUDGE, "winner", "question", "category"}
+
+_FILES = ("verdicts.jsonl", "*.jsonl", "*.csv", "*.tsv", "*.parquet", "*.json", "*.gz")
 
 NOBODY = "judge"
 """Who judged, where the source does not say."""
@@ -71,34 +73,35 @@ def read_evalica(source: Path) -> Imported:
 
 
 def _read(source: Path, layout: _Layout) -> Imported:
-    files = files_of(source, "verdicts.jsonl", "*.jsonl", "*.csv", "*.parquet", "*.json")
+    files = files_of(source, *_FILES)
     if not files:
         raise SetupError(f"{source} has no rows in .jsonl, .csv, .parquet or .json")
     collected = Collected()
-    later, anonymous, unread = 0, 0, set[str]()
+    anonymous, unread = 0, set[str]()
     for path in files:
         for number, row in enumerate(rows_of(path), start=1):
             unread |= set(row.body) - _READ - {layout.first, layout.second}
-            if row.whole("turn", 1) > 1:
-                later += 1
-                continue
             known = any(row.has(key) for key in _JUDGE)
             anonymous += not known
             verdict = _verdict(row, layout, f"{path.stem}-{number}")
             _add_question(collected, row, verdict.question_id)
             collected.verdict(verdict, row, repeatable=not known)
-    _tell(collected, later, anonymous, unread)
+    _tell(collected, anonymous, unread)
     return collected.imported()
 
 
 def _verdict(row: Row, layout: _Layout, own_id: str) -> Verdict:
     said = row.body.get("winner")
-    winner = layout.winners.get(said.strip().lower()) if isinstance(said, str) else None
+    first, second = row.name(layout.first), row.name(layout.second)
+    by_name: dict[str, Winner] = {first: "first", second: "second"}
+    winner = None
+    if isinstance(said, str):
+        winner = layout.winners.get(said.strip().lower()) or by_name.get(said.strip())
     return Verdict(
         _question_id(row) or own_id,
         row.name(*_JUDGE) if any(row.has(key) for key in _JUDGE) else NOBODY,
-        row.name(layout.first),
-        row.name(layout.second),
+        first,
+        second,
         winner,
         state="ok" if winner else "unparsed",
         reason=None if winner else f"winner {said!r:.40} is none that this layout knows",
@@ -120,9 +123,7 @@ def _add_question(collected: Collected, row: Row, id_: str) -> None:
     collected.question(Question(id=id_, text=text, domain=domain), row)
 
 
-def _tell(collected: Collected, later: int, anonymous: int, unread: set[str]) -> None:
-    if later:
-        collected.left_out.append(f"{later} rows of turn 2 and later")
+def _tell(collected: Collected, anonymous: int, unread: set[str]) -> None:
     if unread:
         collected.left_out.append(f"the columns {', '.join(sorted(unread))}")
     if anonymous:

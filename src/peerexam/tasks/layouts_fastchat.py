@@ -78,13 +78,13 @@ def add_questions(path: Path, collected: Collected) -> None:
     """Add what a `question.jsonl` asks in the first turn."""
     later = 0
     for row in rows_of(path):
-        turns = row.body.get("turns")
+        turns = row.body.get("turns", [row.body.get("prompt")])
         if not isinstance(turns, list) or not turns or not isinstance(turn_text(turns[0]), str):
             raise row.wrong("turns must be a list of texts, the question first")
         later += len(turns) > 1
         collected.question(
             Question(
-                id=row.name("question_id"),
+                id=row.name("question_id", "uid"),
                 text=str(turn_text(turns[0])),
                 domain=row.name("category") if row.has("category") else "general",
                 reference=_reference(row.body.get("reference")),
@@ -100,11 +100,11 @@ def add_questions(path: Path, collected: Collected) -> None:
 def add_answers(path: Path, collected: Collected) -> None:
     """Add one model's answers to the first turns."""
     for row in rows_of(path):
-        model = model_name(path, row.body.get("model_id"))
-        text = _first_turn(row)
+        model = model_name(path, row.body.get("model_id") or row.body.get("model"))
+        text = answer_text(row)
         collected.answer(
             Answer(
-                row.name("question_id"),
+                row.name("question_id", "uid"),
                 model,
                 "" if text == FAILED else text,
                 "error" if text == FAILED else "ok" if text.strip() else "empty",
@@ -132,11 +132,19 @@ def _choices(row: Row) -> list[Json]:
     return choices
 
 
-def _first_turn(row: Row) -> str:
-    turns = _choices(row)[0].get("turns")
+def answer_text(row: Row) -> str:
+    """The answer to the first turn; arena-hard's v2.0 keeps it as the last of the messages.
+
+    Raises:
+        RecordFileError: There is none.
+    """
+    messages = row.body.get("messages")
+    turns = messages[-1:] if isinstance(messages, list) else _choices(row)[0].get("turns")
     text = turn_text(turns[0]) if isinstance(turns, list) and turns else None
+    if isinstance(text, dict):
+        text = text.get("answer")
     if not isinstance(text, str):
-        raise row.wrong("the first choice must have turns, a list of texts")
+        raise row.wrong("the first choice must have turns, a list of texts, or messages a text")
     return text
 
 
@@ -148,6 +156,8 @@ def _reference(value: Json) -> str | None:
 def _tell_of_later_turns(collected: Collected, files: list[Path]) -> None:
     turns, choices = 0, 0
     for row in _all_rows(files):
+        if row.has("messages"):
+            continue
         found = _choices(row)
         choices += len(found) > 1
         turns += len(found[0].get("turns") or ()) > 1

@@ -26,6 +26,9 @@ from peerexam.tasks.mark_scale import MarkScale
 FULL_MARK = 10
 """Of FastChat's rating prompts."""
 
+FAILED = -1
+"""The score of a reply that holds no rating."""
+
 _OUR_PROMPT = re.compile(r"peerexam-single-(\d{1,4})")
 _FILES = ("model_judgment/*.jsonl", "*_pair.jsonl", "*.jsonl")
 _FIRST_GAME: Mapping[Json, Winner] = {"model_1": "first", "model_2": "second", "tie": "tie"}
@@ -59,7 +62,7 @@ def read_fastchat_judgments(source: Path) -> Imported:
         collected.left_out.append(f"{later} judgments of later turns")
     scale = MarkScale(_full_mark(scored))
     scale.add(collected, scored)
-    return collected.imported(full_mark=scale.full_mark if scored else None)
+    return collected.imported(scale if scored else None)
 
 
 def _full_mark(scored: Sequence[tuple[Row, Mark, float | None]]) -> int:
@@ -123,14 +126,14 @@ def _scores(row: Row) -> list[tuple[Row, Mark, float | None]]:
         sides = (("model_1", "m1_score", "g1_judgment"), ("model_2", "m2_score", "g2_judgment"))
     else:
         sides = (("model", "score", "judgment"),)
-    found, full_mark = [], _full_mark_of(row)
+    found = []
     for who, key, words in sides:
         if key not in row.body:
             raise row.wrong("neither games (g1_winner, g2_winner) nor a score here")
         score = row.body[key]
         if isinstance(score, bool) or not isinstance(score, int | float):
             raise row.wrong(f"{key} must be a number, found {score!r:.60}")
-        given = float(score) if math.isfinite(score) and 0 <= score <= full_mark else None
+        given = None if score == FAILED or not math.isfinite(score) else float(score)
         reply = row.body.get(words)
         mark = Mark(
             row.name("question_id"),

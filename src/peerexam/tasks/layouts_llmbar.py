@@ -64,7 +64,7 @@ def read_llmbar(source: Path) -> Imported:
         f"'{GOLD}' is the output that people prefer, '{OTHER}' the other one: a judge's win rate "
         f"for '{GOLD}' is its accuracy."
     )
-    return collected.imported(full_mark=scale.full_mark if scored else None)
+    return collected.imported(scale if scored else None)
 
 
 def _item_files(folder: Path) -> Iterator[tuple[str, Path]]:
@@ -143,7 +143,6 @@ def _score(row: Row, column: str) -> float | None:
     if not row.has(column):
         return None
     try:
-        score = float(row.name(column))
+        return float(row.name(column))
     except ValueError as error:
         raise row.wrong(f"{column} must be a number, found {row.body[column]!r:.40}") from error
-    return score if 0 <= score <= FULL_MARK else None

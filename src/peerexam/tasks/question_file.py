@@ -9,8 +9,9 @@ from typing import get_args
 
 from peerexam.calls import Json
 from peerexam.errors import RecordFileError, SetupError
-from peerexam.records import Level, Question
+from peerexam.records import Level, Question, with_input
 from peerexam.runfolder import read_jsonl
+from peerexam.tasks.layout_rows import read_text, rows_of
 from peerexam.tasks.question_layouts import Entries, json_list, plain_list, yaml_list
 from peerexam.tasks.sealed_questions import is_record, questions_path, sealed_questions
 
@@ -24,13 +25,14 @@ def load_questions(path: Path, domain: str = "own") -> list[Question]:
     Questions that peerexam wrote keep everything (author, group, level, reference, …), their seal
     is checked, and follow-ups are left out (`tasks.sealed_questions`). Otherwise an entry is a
     text, or an object with the text under `text`, `question`, `instruction` or `prompt`, and
-    optionally `id`, `domain` and `level`. In a plain list blank lines do not count, and bullets or
-    numbers are dropped where every line has one. An entry without an id gets one made from its
-    text, so that it stays the same when others are added.
+    optionally `id`, `domain` and `level`; what stands under `input` beside an `instruction` is part
+    of the question. In a plain list blank lines do not count, and bullets or numbers are dropped
+    where every line has one. An entry without an id gets one made from its text, so that it stays
+    the same when others are added.
 
     Args:
-        path: A folder, or a file: `.jsonl`, `.json`, `.yaml` or `.yml`; any other name is a plain
-            list.
+        path: A folder, or a file: `.jsonl`, `.json`, `.yaml`, `.yml`, `.csv` or `.tsv`; any other
+            name is a plain list.
         domain: Domain of the user's own questions that name none.
 
     Raises:
@@ -97,6 +99,8 @@ def _question(entry: Json, domain: str) -> Question:
     text = text.strip()
     if not text:
         raise ValueError("the question is empty; write it or remove the entry")
+    if body.get("instruction") is not None:
+        text = with_input(text, body.get("input"))
     level = body.get("level")
     if level is not None and level not in _LEVELS:
         raise ValueError(f"level must be one of {', '.join(_LEVELS)}, found {level!r:.60}")
@@ -117,9 +121,22 @@ def _name(body: dict[str, Json], key: str) -> str:
     return str(value).strip()
 
 
+def _rows(path: Path) -> Entries:
+    for row in rows_of(path):
+        yield row.line, dict(row.body)
+
+
+def _json(path: Path) -> Entries:
+    """A list, or what else a `.json` file may hold: a line an object, an object with the list."""
+    held = read_text(path).lstrip()
+    return _rows(path) if held.startswith("{") else json_list(path)
+
+
 _READERS: dict[str, Callable[[Path], Entries]] = {
     ".jsonl": read_jsonl,
-    ".json": json_list,
+    ".json": _json,
+    ".csv": _rows,
+    ".tsv": _rows,
     ".yaml": yaml_list,
     ".yml": yaml_list,
 }

@@ -23,9 +23,10 @@ def json_list(path: Path) -> Entries:
     start = re.match(r"\s*\[", text)
     if start is None:
         raise RecordFileError("expected a JSON list of questions", path, 1)
-    place = _skip(text, start.end())
+    number, counted, place = 1, 0, _skip(text, start.end())
     while text[place : place + 1] != "]":
-        number = text.count("\n", 0, place) + 1
+        number += text.count("\n", counted, place)  # and never from the start again
+        counted = place
         try:
             entry, end = json.JSONDecoder().raw_decode(text, place)
         except (ValueError, RecursionError) as error:
