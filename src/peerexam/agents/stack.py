@@ -77,8 +77,8 @@ class LayerSettings:
     requests_per_minute: int | None = None
     tokens_per_minute: int | None = None
     attempts: int = 6
-    timeout: float | None = 120.0
-    deadline: float | None = 600.0
+    timeout: float | None = 600.0
+    deadline: float | None = 1800.0
     price: Price | None = None
 
 
