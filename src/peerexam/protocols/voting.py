@@ -25,6 +25,7 @@ from peerexam.protocols.standings_json import (
     estimate_json,
     full_mark_tables,
     plain,
+    planned_and_ok,
     win_rate_tables,
 )
 from peerexam.protocols.tally_settings import ExamInfo, FitnessLimits, JudgeInfo, TallySettings
@@ -105,10 +106,11 @@ def tally(
     twins = within(same, dict.fromkeys((*agents, *judges)))
     sheets = judge_sheets(table, pairs, judges, settings, exam.seed, probes, twins)
     fit = [place for place, sheet in enumerate(sheets) if sheet.counts]
-    counted = fit if len(fit) >= settings.quorum else list(range(len(sheets)))
+    counted = fit if len(fit) >= settings.quorum else []
     first = _first_round(table.marks, table)
     vote, ballots = _count(table, pairs, first, counted, settings, exam.seed)
     marked = full_marks(first, settings.full_mark)
+    rows = _standings(vote, marked, counted, agents, variants or {})
     content = {
         "schema": SCHEMA,
         "exam": exam.name,
@@ -117,7 +119,8 @@ def tally(
         "status": exam.status,
         "status_reason": exam.status_reason,
         "same_model": twins,
-        "standings": _standings(vote, marked, counted, agents, variants or {}),
+        "standings": rows,
+        "no_standings": None if rows else _no_standings(table, sheets, len(fit), settings.quorum),
         "voting": {
             **_voting(vote, sheets, fit, settings, agents),
             "ballots": ballots,
@@ -130,6 +133,7 @@ def tally(
         "depth": depth_rows(_depth(table, counted, settings)),
         "agreement": agreement_rows(table, pairs),
         "benchmark": Benchmark(table, questions, counted, settings, exam.seed).to_json(),
+        "cut_answers": _cut_answers(table, agents),
         "counts": counts_of(table, len(questions), exam.planned),
     }
     ready: dict[str, Json] = plain(content)
@@ -211,6 +215,29 @@ def _standings(
     return sorted(rows, key=lambda row: (row["rank"], row["agent"]))
 
 
+def _cut_answers(table: Gathered, agents: Sequence[str]) -> list[Json]:
+    """Agents with answers that were cut at the length limit: how many, of how many."""
+    return [
+        {"agent": name, "cut": cut, "of": planned_and_ok(table.answers_seen, name)["planned"]}
+        for name in agents
+        if (cut := table.answers_cut[name])
+    ]
+
+
+def _no_standings(table: Gathered, sheets: Sequence[JudgeSheet], fit: int, quorum: int) -> str:
+    """Why nothing may be concluded, as the second half of a sentence."""
+    if not any(number for (_, state), number in table.answers_seen.items() if state == "ok"):
+        if table.answers_seen:
+            return "no agent gave an answer that could be judged"
+        if not (table.marks_seen or table.verdicts_seen):
+            return "no question has been examined"
+    if fit < quorum:
+        asked = f"only {fit} of the {quorum} judges that the exam asks for may vote"
+        left = "; ".join(f"{one.agent}: {one.why_left_out}" for one in sheets if not one.counts)
+        return f"{asked} ({left})" if left else asked
+    return "no judge that may vote compared or marked two agents on one question"
+
+
 def _voting(
     vote: VoteCount,
     sheets: Sequence[JudgeSheet],
@@ -220,7 +247,7 @@ def _voting(
 ) -> dict[str, Json]:
     quorum_met = len(fit) >= settings.quorum
     unplaced = [
-        {"agent": name, "why": _why_unplaced(name, sheets, fit, quorum_met)}
+        {"agent": name, "why": _why_unplaced(name, sheets, fit, settings.quorum)}
         for name, place in zip(agents, vote.places, strict=True)
         if place is None
     ]
@@ -245,12 +272,12 @@ def _voting(
     }
 
 
-def _why_unplaced(
-    name: str, sheets: Sequence[JudgeSheet], fit: Sequence[int], quorum_met: bool
-) -> str:
-    voters = [sheets[place].agent for place in fit] if quorum_met else [s.agent for s in sheets]
+def _why_unplaced(name: str, sheets: Sequence[JudgeSheet], fit: Sequence[int], quorum: int) -> str:
+    voters = [sheets[place].agent for place in fit]
     if not voters:
         return "no judge has a vote"
+    if len(voters) < quorum:
+        return f"fewer judges than the quorum of {quorum} have a vote"
     if voters == [name]:
         return "the only judge that counts is the agent itself, and nobody votes on its own answers"
     return "no ballot holds it together with another agent"
@@ -261,8 +288,8 @@ def _note(fit: int, quorum: int, vote: VoteCount, agents: Sequence[str]) -> str 
     notes: list[str] = []
     if fit < quorum:
         notes.append(
-            f"Only {fit} of the {quorum} judges that the exam asks for may vote, so these are no "
-            "standings: to show anything at all, the scores here count every judge, unfit ones too."
+            f"Only {fit} of the {quorum} judges that the exam asks for may vote, so there are no "
+            "standings."
         )
     most = int(vote.questions.max(initial=0))
     fewer = [

@@ -63,7 +63,9 @@ def headline(standings: Standings) -> str:
     """
     groups = tiers(standings)
     if not groups:
-        return "There are no standings, so nothing may be concluded."
+        why = standings.get("no_standings")
+        since = f": {why}" if why else ""
+        return f"There are no standings, so nothing may be concluded{since}."
     voting = standings.get("voting") or {}
     if voting.get("quorum_met") is False:
         have = counted(len(voting.get("judges_counted", [])), "judge")
@@ -74,6 +76,12 @@ def headline(standings: Standings) -> str:
     if len(groups) == 1:
         return _one_tier(groups[0])
     return _two_tiers(*groups) if len(groups) == 2 else _many_tiers(groups)
+
+
+def has_standings(standings: Standings) -> bool:
+    """Whether anything may be concluded: there are standings, by enough judges."""
+    voting = standings.get("voting") or {}
+    return bool(standings.get("standings")) and voting.get("quorum_met") is not False
 
 
 def _one_tier(tier: Tier) -> str:
@@ -101,7 +109,9 @@ def basis(standings: Standings) -> str:
     judges = list(voting.get("judges_counted", []))
     if not judges:
         return "No judge counted."
-    questions = max((row["questions"] for row in standings.get("standings", [])), default=0)
+    if not standings.get("standings"):
+        return "No vote was counted."
+    questions = max(row["questions"] for row in standings["standings"])
     confidence = voting.get("confidence")
     level = "" if confidence is None else f", {100 * confidence:g} % intervals"
     method = METHODS.get(voting.get("method", ""), "voting")
@@ -133,8 +143,7 @@ def _likelihood_note(standings: Standings) -> list[str]:
 
 def _unfit_note(standings: Standings) -> list[str]:
     unfit = [judge["agent"] for judge in standings.get("judges", []) if not judge.get("fit", True)]
-    voting = standings.get("voting") or {}
-    voters = unfit if voting.get("quorum_met") is False else voting.get("judges_counted", [])
+    voters = (standings.get("voting") or {}).get("judges_counted", [])
     notes = []
     for names, fate in (
         ([name for name in unfit if name not in voters], "lost the vote"),
@@ -147,6 +156,8 @@ def _unfit_note(standings: Standings) -> list[str]:
 
 
 def _coordinator_notes(standings: Standings) -> list[str]:
+    if standings.get("no_standings"):
+        return []  # the headline says why
     voting = standings.get("voting") or {}
     notes = [voting["note"]] if voting.get("note") else []
     return notes + [
@@ -178,12 +189,24 @@ def _variants_note(standings: Standings) -> list[str]:
     ]
 
 
+def _cut_note(standings: Standings) -> list[str]:
+    cut = standings.get("cut_answers") or []
+    if not cut:
+        return []
+    whose = [f"{row['agent']} ({row['cut']} of {row['of']})" for row in cut]
+    return [
+        f"Answers were cut at the length limit: {listed(whose)}. A cut answer may be marked down "
+        "for what it did not come to: raise answers.max_tokens, or ask for shorter answers."
+    ]
+
+
 def cautions(standings: Standings) -> list[str]:
     """What a reader must know before leaning on the standings, a paragraph each."""
     return [
         *_coordinator_notes(standings),
         *_few_judges_note(standings),
         *_unfit_note(standings),
+        *_cut_note(standings),
         *_likelihood_note(standings),
         *_variants_note(standings),
     ]
