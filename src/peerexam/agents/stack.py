@@ -176,7 +176,7 @@ def wrap(
     agent = Retrying(_limited(agent, settings, run_slots), settings.attempts)
     if settings.deadline is not None:
         agent = Deadline(agent, settings.deadline)
-    agent = Budgeted(agent, meters, price)
+    agent = Budgeted(agent, meters, price, waits=True)
     if breaker is not None:
         agent = Breaking(agent, breaker)
     if paid is not None:
