@@ -105,7 +105,7 @@ def test_the_content_has_every_key_that_the_format_names() -> None:
     assert set(content) == {
         *("schema", "exam", "protocol", "seed", "status", "status_reason", "standings", "voting"),
         *("judges", "win_rates", "full_marks", "home_advantage", "depth", "agreement", "counts"),
-        *("benchmark", "same_model"),
+        *("benchmark", "same_model", "no_standings", "cut_answers"),
     }
     assert set(content["standings"][0]) == {
         *("agent", "rank", "rank_low", "rank_high", "tier", "score", "score_low", "score_high"),
