@@ -406,3 +406,17 @@ async def test_cut_answers_are_named_with_their_limit(
     assert "raise answers.max_tokens (now 77)" in early
     assert "ann" not in early
     assert outcome.standings["cut_answers"] == [{"agent": "bob", "cut": 27, "of": 27}]
+
+
+def test_one_agent_that_is_marked_alone_has_a_result(
+    chat_server: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server = chat_server(spoken)
+    config = exam(
+        agent("ann", server.url, ["examinee"]),
+        agent("dot", server.url, ["examiner", "judge"]),
+        judging={"ranking": "none"},
+    )
+    assert command(config, tmp_path) == 0
+    first = capsys.readouterr().out.splitlines()[0]
+    assert first == "ann was examined alone, so there is nobody to compare it with."

@@ -40,14 +40,13 @@ async def examine_with_joined(
         rules: How the question is examined.
         joined: Who joined, in that order.
     """
-    block = await examine(question, without(cast, joined), rules)
+    block = await examine(question, _without(cast, joined), rules)
     for place, name in enumerate(joined):
-        block = await join(name, block, without(cast, joined[place + 1 :]), rules)
+        block = await join(name, block, _without(cast, joined[place + 1 :]), rules)
     return block
 
 
-def without(cast: Cast, names: Sequence[str]) -> Cast:
-    """A cast in which some play no role."""
+def _without(cast: Cast, names: Sequence[str]) -> Cast:
     return Cast(
         {name: role for name, role in cast.examiners.items() if name not in names},
         {name: role for name, role in cast.examinees.items() if name not in names},

@@ -26,7 +26,6 @@ from peerexam.protocols.concurrency import together
 from peerexam.protocols.config import ExamConfig, RoleName
 from peerexam.protocols.domains import chosen_domains
 from peerexam.protocols.examination import Cast, Rules, line_up, panel
-from peerexam.protocols.joining import without
 from peerexam.protocols.own_answers import own_answers
 from peerexam.protocols.pilot_words import Asked, Trial, cut_line, in_a_line, in_full
 from peerexam.protocols.ranking import first_pair
@@ -95,11 +94,9 @@ async def pilot(config: ExamConfig, scene: Stage, given: Sequence[Question] | No
         NoStandingsError: No standings could follow.
         BudgetReachedError: The budget ended it; what was answered is in the ledger.
     """
-    if not scene.cast.waits:
-        return  # simulated players cost nothing
-    joined = [agent.name for agent in config.agents if agent.joined]
-    cast = without(scene.cast, joined)
-    trials = _Trials(config, cast, scene.rules)
+    if not scene.cast.waits or any(agent.joined for agent in config.agents):
+        return  # simulated players cost nothing, and who joined found an exam that was held
+    trials = _Trials(config, scene.cast, scene.rules)
     questions = await _set_first(trials) if given is None else given
     if questions:
         await trials.hold(questions, trials.ask)
@@ -222,7 +219,7 @@ class _Trials:
         others = line_up(judge.name, question, answers, self.rules)
         by_name = {answer.examinee: answer for answer in answers}
         compares = self.rules.ranking != "none"
-        # Once it is known that its marks cannot be read, its verdicts decide.
+        # Where verdicts decide, a mark is asked for once.
         if self.rules.marks and others and not (compares and judge.name in self.tried):
             shown = next(one for one in answers if one.examinee in others)
             await self._hear(judge.name, "mark", judge.mark(question, shown), not compares)
@@ -280,9 +277,12 @@ class _Trials:
         quorum = self.config.judging.quorum
         if len(self.cast.judges.keys() - silent) < quorum:
             return False
+        return self._may_judge(self.cast.judges.keys() - (self.tried - self.heard))
+
+    def _may_judge(self, judges: Iterable[str]) -> bool:
+        """Whether one of them may judge answers enough."""
         needed = _needed(self.config, [one.name for one in self.config.agents_in("examinee")])
-        may_vote = self.cast.judges.keys() - (self.tried - self.heard)
-        return any(len(self._others(judge)) >= needed for judge in may_vote)
+        return any(len(self._others(judge)) >= needed for judge in judges)
 
     def _others(self, judge: str) -> set[str]:
         return {name for name in self.answered | self.awaited if not self.rules.is_own(judge, name)}
@@ -320,7 +320,7 @@ class _Trials:
     def _what_is_missing(self) -> tuple[tuple[Asked, ...], str]:
         if self.newcomer is not None:
             return ("answer", "verdict", "mark"), f"nothing that {self.newcomer} did can be used"
-        if not any(len(self._others(judge)) > 1 for judge in self.cast.judges):
+        if not self._may_judge(self.cast.judges):
             return ("answer",), (
                 f"only {len(self.answered)} of {len(self.config.agents_in('examinee'))} agents "
                 "gave an answer that can be judged"
@@ -329,7 +329,10 @@ class _Trials:
         quorum = self.config.judging.quorum
         if self.heard:
             return (asked,), f"only {len(self.spoke)} of the {quorum} judges of the quorum spoke"
-        return (asked,), f"no judge gave a {asked} that can be read"
+        marks = ""
+        if self.spoke:
+            marks = "; marks can be read, and judging: {ranking: none} ranks by them alone"
+        return (asked,), f"no judge gave a {asked} that can be read{marks}"
 
 
 async def _overheard(work: Coroutine[Any, Any, T]) -> tuple[T, Sequence[Exchange]]:

@@ -120,7 +120,9 @@ def tally(
         "status_reason": exam.status_reason,
         "same_model": twins,
         "standings": rows,
-        "no_standings": None if rows else _no_standings(table, sheets, len(fit), settings.quorum),
+        "no_standings": None
+        if rows or _is_marked_alone(table, agents, counted)
+        else _no_standings(table, sheets, len(fit), settings.quorum),
         "voting": {
             **_voting(vote, sheets, fit, settings, agents),
             "ballots": ballots,
@@ -222,6 +224,12 @@ def _cut_answers(table: Gathered, agents: Sequence[str]) -> list[Json]:
         for name in agents
         if (cut := table.answers_cut[name])
     ]
+
+
+def _is_marked_alone(table: Gathered, agents: Sequence[str], counted: Sequence[int]) -> bool:
+    """Whether the run has one examinee, which can be marked and not ranked."""
+    judges = [table.marks.judges[place] for place in counted]
+    return len(agents) == 1 and any(table.marks_seen[name, "ok"] for name in judges)
 
 
 def _no_standings(table: Gathered, sheets: Sequence[JudgeSheet], fit: int, quorum: int) -> str:

@@ -62,6 +62,8 @@ def headline(standings: Standings) -> str:
     'A is ahead of B and C; B and C are not told apart.'
     """
     groups = tiers(standings)
+    if not groups and has_standings(standings):
+        return _one_tier(Tier(tuple(standings["win_rates"]["agents"]), True))
     if not groups:
         why = standings.get("no_standings")
         since = f": {why}" if why else ""
@@ -79,7 +81,9 @@ def headline(standings: Standings) -> str:
 
 
 def has_standings(standings: Standings) -> bool:
-    """Whether anything may be concluded: there are standings, by enough judges."""
+    """Whether anything may be concluded: there are standings by enough judges, or marks alone."""
+    if "no_standings" in standings:
+        return standings["no_standings"] is None
     voting = standings.get("voting") or {}
     return bool(standings.get("standings")) and voting.get("quorum_met") is not False
 
