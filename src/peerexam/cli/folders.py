@@ -19,6 +19,7 @@ def report(arguments: argparse.Namespace) -> int:
     from peerexam.cli.running import exit_status
     from peerexam.protocols.finishing import tally_folder
     from peerexam.report.benchmark_tables import table_3_text, write_tables
+    from peerexam.report.conclusion import has_standings
     from peerexam.report.html import write_report
     from peerexam.report.tables import standings_text
     from peerexam.runfolder import RunFolder
@@ -46,7 +47,7 @@ def report(arguments: argparse.Namespace) -> int:
             say("")
         say(f"report: {written}")
         say(f"tables: {', '.join(str(path) for path in tables)}")
-    return exit_status(standings)
+    return 0 if has_standings(standings) else exit_status(standings)
 
 
 def export(arguments: argparse.Namespace) -> int:
