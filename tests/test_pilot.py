@@ -420,3 +420,48 @@ def test_one_agent_that_is_marked_alone_has_a_result(
     assert command(config, tmp_path) == 0
     first = capsys.readouterr().out.splitlines()[0]
     assert first == "ann was examined alone, so there is nobody to compare it with."
+
+
+def test_answers_that_nobody_is_to_judge_are_collected(
+    chat_server: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server = chat_server(spoken)
+    config = exam(
+        *(agent(name, server.url) for name in ("ann", "bob")),
+        judging={"ranking": "none", "marks": False},
+    )
+    assert command(config, tmp_path) == 0
+    assert capsys.readouterr().out.startswith("Nothing was judged, so there are no standings")
+    mute = chat_server(lambda served: "" if asked_for(served) == "answer" else spoken(served))
+    again = {**config, "agents": [agent(name, mute.url) for name in ("ann", "bob")]}
+    other = tmp_path / "other"
+    other.mkdir()
+    assert command(again, other) == 4
+    assert "only 0 of 2 agents gave an answer" in capsys.readouterr().err
+
+
+async def test_a_pilot_without_budget_keeps_what_an_earlier_session_left(
+    chat_server: Any, tmp_path: Path
+) -> None:
+    well = False
+
+    def script(served: Any) -> Any:
+        if served.body["model"] == "cid" and asked_for(served) == "verdict" and not well:
+            return chat_server.error(400, "not today")
+        return spoken(served)
+
+    server = chat_server(script)
+    agents = [agent(name, server.url) for name in ("ann", "bob", "cid")]
+    whole = exam(*agents, questions={"domains": ["rivers"], "per_domain": 1})
+    first = await run_exam(ExamConfig.model_validate(whole), tmp_path)
+    assert first.status == "partial", "a judge's calls failed"
+    before = (tmp_path / "answers.jsonl").read_bytes()
+    spent = {"limits": {"budget": {"calls": len(server.requests)}}}
+    second = await run_exam(ExamConfig.model_validate({**whole, **spent}), tmp_path)
+    assert "budget" in (second.reason or "")
+    assert "no question is sealed" not in (second.reason or "")
+    assert (tmp_path / "answers.jsonl").read_bytes() in (before, b"")
+    well = True
+    third = await run_exam(ExamConfig.model_validate(whole), tmp_path)
+    assert third.status == "complete"
+    assert (tmp_path / "answers.jsonl").read_bytes() == before

@@ -63,8 +63,8 @@ def check_judges(config: ExamConfig) -> None:
 
 def nobody_may_judge(config: ExamConfig) -> str | None:
     """Why no judge may judge two of the agents that answer; None where one may."""
-    if config.judging.ranking == "none" and not config.judging.marks:
-        return "nothing is judged: let judging.marks be true, or name a judging.ranking"
+    if not _is_judged(config):
+        return None  # answers are collected, for others to judge
     examinees = [agent.name for agent in config.agents_in("examinee")]
     own, needed = own_answers(config), _needed(config, examinees)
     for judge in config.agents_in("judge"):
@@ -75,6 +75,10 @@ def nobody_may_judge(config: ExamConfig) -> str | None:
         f"no judge may judge {needed} of the agents that answer ({', '.join(examinees)}), since "
         "nobody judges its own answers: add an agent that answers, or one with roles: [judge]"
     )
+
+
+def _is_judged(config: ExamConfig) -> bool:
+    return config.judging.marks or config.judging.ranking != "none"
 
 
 def _needed(config: ExamConfig, examinees: Sequence[str]) -> int:
@@ -273,6 +277,8 @@ class _Trials:
         if self.newcomer is not None:
             untried = self.cast.judges.keys() - self.tried
             return self.newcomer in self.answered | self.awaited | self.spoke | untried
+        if not _is_judged(self.config):
+            return bool(self.answered | self.awaited)
         silent = self.tried - self.spoke
         quorum = self.config.judging.quorum
         if len(self.cast.judges.keys() - silent) < quorum:
@@ -320,7 +326,7 @@ class _Trials:
     def _what_is_missing(self) -> tuple[tuple[Asked, ...], str]:
         if self.newcomer is not None:
             return ("answer", "verdict", "mark"), f"nothing that {self.newcomer} did can be used"
-        if not self._may_judge(self.cast.judges):
+        if not _is_judged(self.config) or not self._may_judge(self.cast.judges):
             return ("answer",), (
                 f"only {len(self.answered)} of {len(self.config.agents_in('examinee'))} agents "
                 "gave an answer that can be judged"

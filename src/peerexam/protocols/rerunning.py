@@ -186,7 +186,8 @@ async def _add(
     where = db if db is not None else str(source.ledger_path)
     async with stage(config, workshop, db=where, agents=agents, progress=progress) as scene:
         if piloted:
-            await pilot_of_newcomer(config, scene, archive, name)
+            with suppress(BudgetReachedError):
+                await pilot_of_newcomer(config, scene, archive, name)
         probed = await probe_for_fitness(config, workshop, scene.cast.judges, source.probes())
 
         def examine(question: Question) -> Awaitable[Block]:

@@ -12,6 +12,7 @@ import os
 import re
 import threading
 from collections.abc import Coroutine, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -143,7 +144,8 @@ async def _hold(
 async def _pilot(config: ExamConfig, scene: Stage, progress: Progress | None) -> None:
     _note(progress, "pilot: a first question in every role")
     file = config.questions.file
-    await hold_pilot(config, scene, None if file is None else load_questions(file))
+    with suppress(BudgetReachedError):  # what comes next meets it, too, and keeps what is whole
+        await hold_pilot(config, scene, None if file is None else load_questions(file))
     if progress is not None and progress.planned is not None:
         progress.planned += progress.asked.done  # they pass once more, from the ledger
 

@@ -121,7 +121,7 @@ def tally(
         "same_model": twins,
         "standings": rows,
         "no_standings": None
-        if rows or _is_marked_alone(table, agents, counted)
+        if rows or _has_none_to_give(table, agents, counted)
         else _no_standings(table, sheets, len(fit), settings.quorum),
         "voting": {
             **_voting(vote, sheets, fit, settings, agents),
@@ -226,15 +226,18 @@ def _cut_answers(table: Gathered, agents: Sequence[str]) -> list[Json]:
     ]
 
 
-def _is_marked_alone(table: Gathered, agents: Sequence[str], counted: Sequence[int]) -> bool:
-    """Whether the run has one examinee, which can be marked and not ranked."""
+def _has_none_to_give(table: Gathered, agents: Sequence[str], counted: Sequence[int]) -> bool:
+    """Whether it has what it was for: answers that nobody was to judge, or one agent's marks."""
+    answered = any(state == "ok" for _, state in table.answers_seen)
+    if answered and not (table.marks_seen or table.verdicts_seen or table.rankings_seen):
+        return True
     judges = [table.marks.judges[place] for place in counted]
     return len(agents) == 1 and any(table.marks_seen[name, "ok"] for name in judges)
 
 
 def _no_standings(table: Gathered, sheets: Sequence[JudgeSheet], fit: int, quorum: int) -> str:
     """Why nothing may be concluded, as the second half of a sentence."""
-    if not any(number for (_, state), number in table.answers_seen.items() if state == "ok"):
+    if not any(state == "ok" for _, state in table.answers_seen):
         if table.answers_seen:
             return "no agent gave an answer that could be judged"
         if not (table.marks_seen or table.verdicts_seen):

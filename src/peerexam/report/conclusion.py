@@ -21,6 +21,12 @@ METHODS = {
 """The voting rules with their names as people write them."""
 
 
+_UNJUDGED = (
+    "Nothing was judged, so there are no standings: judging.marks or judging.ranking asks for "
+    "judgements, and the same command goes on from these answers."
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Tier:
     """Agents that share a tier.
@@ -63,7 +69,8 @@ def headline(standings: Standings) -> str:
     """
     groups = tiers(standings)
     if not groups and has_standings(standings):
-        return _one_tier(Tier(tuple(standings["win_rates"]["agents"]), True))
+        agents = tuple(standings["win_rates"]["agents"])
+        return _one_tier(Tier(agents, True)) if len(agents) == 1 else _UNJUDGED
     if not groups:
         why = standings.get("no_standings")
         since = f": {why}" if why else ""
@@ -81,7 +88,7 @@ def headline(standings: Standings) -> str:
 
 
 def has_standings(standings: Standings) -> bool:
-    """Whether anything may be concluded: there are standings by enough judges, or marks alone."""
+    """Whether a run has what it was for: standings by enough judges, where any were to follow."""
     if "no_standings" in standings:
         return standings["no_standings"] is None
     voting = standings.get("voting") or {}
