@@ -188,9 +188,7 @@ def run(
     if not isinstance(config, ExamConfig):
         config = load_config(config, environ=os.environ)
     folder = Path(out) if out is not None else default_folder(config)
-    return in_own_loop(
-        run_exam(config, folder, db=db, agents=agents, replace=replace, pilot=pilot)
-    )
+    return in_own_loop(run_exam(config, folder, db=db, agents=agents, replace=replace, pilot=pilot))
 
 
 def default_folder(config: ExamConfig) -> Path:
