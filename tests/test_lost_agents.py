@@ -182,6 +182,7 @@ async def test_with_every_examiner_lost_the_error_says_who_and_why(
         agent("ann", broke.url, roles=["examiner"]),
         agent("bob", well.url, roles=["examinee", "judge"]),
         agent("cid", well.url, roles=["examinee", "judge"]),
+        agent("dot", well.url, roles=["judge"]),
     )
     with pytest.raises(PeerexamError, match=r"ann set 0 of 3(?s:.)*out of credit"):
         await hold(config, tmp_path)
@@ -191,7 +192,8 @@ async def test_with_every_examiner_lost_the_error_says_who_and_why(
 async def test_who_joins_and_is_lost_is_named_too(chat_server: Any, tmp_path: Path) -> None:
     well = chat_server(spoken)
     barred = chat_server(lambda served: chat_server.error(404, "no such model"))
-    assert (await hold(exam(agent("ann", well.url), agent("bob", well.url)), tmp_path)).status
+    two = exam(agent("ann", well.url), agent("bob", well.url), pilot=False)
+    assert (await hold(two, tmp_path)).status
     joining = ExamConfig.model_validate(exam(agent("cid", barred.url))).agents[0]
     outcome = await add(tmp_path, joining)
     assert outcome.status == "partial"

@@ -25,6 +25,7 @@
     │       ├── ContextTooLongError
     │       └── DeadlineExceededError
     ├── BudgetReachedError        the next call would break the budget
+    ├── NoStandingsError          no standings could follow (exit status 4)
     └── StatisticsError           the table cannot answer the question asked of it
 
 Errors about values are `ValueError` too, so that a caller who knows nothing of this file can
@@ -171,6 +172,10 @@ class DeadlineExceededError(PermanentError):
 
 class BudgetReachedError(PeerexamError):
     """The next call would break the budget, so it was not made."""
+
+
+class NoStandingsError(PeerexamError):
+    """No standings could follow, so the rest of the exam is not asked."""
 
 
 class StatisticsError(PeerexamError, ValueError):

@@ -235,3 +235,31 @@ async def test_a_question_that_needs_more_than_its_estimate_draws_on_the_rest() 
     admission.release()
     admission.release()
     assert meter.held == Spend()
+
+
+async def test_a_call_waits_for_room_that_those_under_way_may_leave() -> None:
+    # Each call may take 1,000 tokens and takes about 20; a budget of 2,500 has room for two
+    # estimates at once, and for all 30 calls by what they take.
+    meter = BudgetMeter(BudgetLimits(tokens=2500))
+    at_once: list[int] = []
+    under_way = 0
+
+    async def reply(request: Request) -> Completion:
+        nonlocal under_way
+        under_way += 1
+        at_once.append(under_way)
+        await asyncio.sleep(0)
+        under_way -= 1
+        return Completion("ok", usage=Usage(10, 10))
+
+    agent = Budgeted(ScriptedAgent(reply), (meter,), waits=True)
+    await asyncio.gather(*(agent.complete(_ask(n, 1000)) for n in range(30)))
+    assert meter.spent == Spend(calls=30, tokens=600)
+    assert max(at_once) == 2
+
+
+async def test_a_call_that_never_fits_does_not_wait() -> None:
+    meter = BudgetMeter(BudgetLimits(tokens=500))
+    agent = Budgeted(ScriptedAgent(lambda request: "ok"), (meter,), waits=True)
+    with pytest.raises(BudgetReachedError):
+        await agent.complete(_ask(0, 1000))

@@ -105,7 +105,7 @@ def test_the_content_has_every_key_that_the_format_names() -> None:
     assert set(content) == {
         *("schema", "exam", "protocol", "seed", "status", "status_reason", "standings", "voting"),
         *("judges", "win_rates", "full_marks", "home_advantage", "depth", "agreement", "counts"),
-        *("benchmark", "same_model"),
+        *("benchmark", "same_model", "no_standings", "cut_answers"),
     }
     assert set(content["standings"][0]) == {
         *("agent", "rank", "rank_low", "rank_high", "tier", "score", "score_low", "score_high"),
@@ -334,14 +334,17 @@ def test_marks_are_the_ballots_where_no_verdict_could_be_read() -> None:
     assert len(content["standings"]) == 4
 
 
-def test_too_few_judges_leave_the_quorum_unmet_and_say_what_the_scores_are() -> None:
+def test_too_few_judges_leave_the_quorum_unmet_and_no_standings() -> None:
     run = planted(10)
     hopeless = replace(QUICK, quorum=2, fitness=FitnessLimits(max_first_preference=0.0))
     run.verdicts = [replace(v, winner="first") for v in run.verdicts]
-    voting = run.count(hopeless)["voting"]
+    content = run.count(hopeless)
+    voting = content["voting"]
     assert (voting["quorum"], voting["quorum_met"], voting["judges_counted"]) == (2, False, [])
     assert "no standings" in voting["note"]
-    assert len(run.count(hopeless)["standings"]) == 4
+    assert content["standings"] == []
+    assert content["no_standings"].startswith("only 0 of the 2 judges that the exam asks for may")
+    assert run.count(QUICK)["no_standings"] is None
 
 
 def test_an_agent_whose_only_judge_is_itself_is_named_and_not_scored() -> None:

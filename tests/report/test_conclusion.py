@@ -80,7 +80,7 @@ def test_the_basis_names_judges_questions_rule_and_confidence() -> None:
         ),
         (
             {"judges": [{"agent": "J", "fit": False}], "voting": {"quorum_met": False}},
-            "J is unfit to judge, and counted all the same",
+            "J is unfit to judge, and lost the vote",
         ),
         ({"voting": {"judges_counted": ["J"]}}, "Only J counted as a judge"),
         ({"voting": {"note": "These are no standings."}}, "These are no standings."),

@@ -10,6 +10,7 @@ from typing import Any
 from peerexam.agents.openai_dialect import refused_parameter
 from peerexam.agents.rejections import Rejection
 from peerexam.agents.sendable import sendable
+from peerexam.agents.token_room import TokenRoom
 from peerexam.calls import Json, Message, Request
 
 NO_SAMPLING_SINCE = "2026-10-21"
@@ -51,6 +52,7 @@ class MessagesDialect:
         self._cache = cache
         self._refused = set(_SAMPLING) if version >= NO_SAMPLING_SINCE else set()
         self._not_both = False
+        self._room = TokenRoom()
 
     def body(self, request: Request) -> dict[str, Any]:
         """The call's JSON body."""
@@ -97,7 +99,12 @@ class MessagesDialect:
             Whether the request, put anew, now differs from what was sent: only then may it be
             sent again.
         """
-        if rejection.status not in (400, 422) or not _REFUSED.search(rejection.message):
+        if rejection.status not in (400, 422):
+            return False
+        self._room.learn(rejection)
+        if self.body(request) != sent:
+            return True
+        if not _REFUSED.search(rejection.message):
             return False
         if all(name in sent for name in _SAMPLING) and _NOT_BOTH.search(rejection.message):
             self._not_both = True
@@ -115,7 +122,7 @@ class MessagesDialect:
         """The answer's limit, and the thinking budget on top: the API counts both as one."""
         limit = request.sampling.max_tokens or self._default_max_tokens
         budget = (self._thinking or {}).get("budget_tokens")
-        return limit + budget if isinstance(budget, int) else limit
+        return self._room.within(request, limit + budget if isinstance(budget, int) else limit)
 
     def _system(self, text: str) -> Any:
         if not self._cache:

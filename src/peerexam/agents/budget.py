@@ -116,6 +116,8 @@ class BudgetMeter:
         self._spent = _Sum()
         self._held = _Sum()
         self._attempt = Mean()
+        self._under_way = 0
+        self._settled = asyncio.Event()
 
     @property
     def spent(self) -> Spend:
@@ -171,6 +173,24 @@ class BudgetMeter:
     def free(self, held: Spend) -> None:
         """Let go of an amount that was spoken for."""
         self._held.take(held)
+
+    def call_begins(self) -> None:
+        """A call is under way whose estimate is held."""
+        self._under_way += 1
+
+    def call_ends(self) -> None:
+        """It is settled, and may have left room for another."""
+        self._under_way -= 1
+        self._settled.set()
+        self._settled = asyncio.Event()
+
+    def may_leave_room(self, want: Spend) -> bool:
+        """Whether an amount could fit once the calls under way are settled."""
+        return self._under_way > 0 and self.would_break(want, beside_held=False) is None
+
+    async def next_settlement(self) -> None:
+        """Wait until one of the calls under way is settled."""
+        await self._settled.wait()
 
 
 def _breaks(limit: float | None, want: float, used: float) -> bool:
@@ -316,6 +336,26 @@ def _no_room(name: str, limit: str) -> str:
     )
 
 
+async def held(meters: tuple[BudgetMeter, ...], want: Spend) -> Hold:
+    """One call held against its meters; waits where calls under way may yet leave room for it.
+
+    Estimates go by the limits on replies, and most replies are far shorter.
+
+    Raises:
+        BudgetReachedError: The call would break a budget, whatever those under way take.
+    """
+    while True:
+        try:
+            return Hold(meters, want)
+        except BudgetReachedError:
+            ticket = current_ticket()
+            full = [meter for meter in meters if meter.would_break(want)]
+            refused = ticket is not None and ticket.refusal is not None
+            if refused or not full or not all(meter.may_leave_room(want) for meter in full):
+                raise
+            await full[0].next_settlement()
+
+
 class Hold:
     """One call held against its meters, all of them or none.
 
@@ -342,6 +382,7 @@ class Hold:
             self._check(meter, rest)
         for meter, rest in rests.items():
             meter.hold(rest)
+            meter.call_begins()
         if ticket is not None:
             for meter, part in self._parts.items():
                 ticket.draw(meter, part)
@@ -354,6 +395,7 @@ class Hold:
             meter.charge(took, unpriced_calls=int(unpriced))
             if self._ticket is not None:
                 self._ticket.give_back(meter, self._parts[meter].less(took))
+            meter.call_ends()
 
     def _check(self, meter: BudgetMeter, rest: Spend) -> None:
         limit = meter.would_break(rest)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from peerexam.agents.base import Agent, Wrapper
-from peerexam.agents.budget import BudgetMeter, Hold, Spend
+from peerexam.agents.budget import BudgetMeter, Hold, Spend, held
 from peerexam.agents.priced import Tariff
 from peerexam.agents.token_estimate import actual, estimate
 from peerexam.calls import Completion, Request
@@ -17,23 +17,31 @@ class Budgeted(Wrapper):
 
     It stands inside of the ledger, so that a replayed call counts nothing, and outside of the
     retries, so that a call counts once. Calls in flight count by their estimate: prompt tokens by
-    the prompt's bytes, reply tokens by the request's limit.
+    the prompt's bytes, reply tokens by the request's limit. Where that alone leaves no room, it may
+    wait until those in flight are settled by what they took.
 
     Args:
         inner: The agent.
         meters: The run's and, where it has one, the agent's own.
         price: For the estimate, and for calls whose cost the provider does not tell.
+        waits: Whether a call waits for the room that those in flight may leave.
 
     Raises:
         SetupError: A meter limits US dollars and the agent has no price.
     """
 
     def __init__(
-        self, inner: Agent, meters: Iterable[BudgetMeter], price: Tariff | None = None
+        self,
+        inner: Agent,
+        meters: Iterable[BudgetMeter],
+        price: Tariff | None = None,
+        *,
+        waits: bool = False,
     ) -> None:
         super().__init__(inner)
         self._meters = tuple(meters)
         self._price = price
+        self._waits = waits
         for meter in self._meters:
             if meter.limits.usd is not None and price is None:
                 raise SetupError(
@@ -50,7 +58,8 @@ class Budgeted(Wrapper):
         """
         expected = estimate(request)
         dollars = self._price.of(expected) if self._price else None
-        hold = Hold(self._meters, Spend(dollars or 0.0, 1, expected.total))
+        want = Spend(dollars or 0.0, 1, expected.total)
+        hold = await held(self._meters, want) if self._waits else Hold(self._meters, want)
         took, unpriced = Spend(calls=1), True
         try:
             completion = await self.inner.complete(request)

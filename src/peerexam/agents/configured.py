@@ -2,12 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 from peerexam.agents.base import Agent, Wrapper
 from peerexam.calls import Completion, Message, Request
+
+MOST_ROOM = 32_768
+"""Tokens up to which a limit on replies is raised."""
+
+_times: ContextVar[int] = ContextVar("how much more room than usual this call has", default=1)
+
+
+@contextmanager
+def more_room(times: int) -> Iterator[None]:
+    """Multiply the agents' own limits on replies, for calls after a reply that was cut at one."""
+    token = _times.set(times)
+    try:
+        yield
+    finally:
+        _times.reset(token)
+
+
+def widened(limit: int, times: int) -> int:
+    """A limit on replies with more room, within bounds.
+
+    >>> widened(512, 2), widened(20_000, 2), widened(40_000, 2)
+    (1024, 32768, 40000)
+    """
+    return min(limit * times, max(limit, MOST_ROOM))
 
 
 class Configured(Wrapper):
@@ -23,7 +50,7 @@ class Configured(Wrapper):
             an agent without `chat` it is put in front of the text.
         temperature: See `Sampling`, as for the others.
         top_p: Nucleus.
-        max_tokens: Upper limit on the reply's tokens.
+        max_tokens: Upper limit on the reply's tokens; `more_room` multiplies it.
         seed: For agents that can be seeded.
     """
 
@@ -61,11 +88,17 @@ class Configured(Wrapper):
     def configured(self, request: Request) -> Request:
         """The request as the inner agent gets it."""
         if self._sampling and request.continuation is None:
-            request = replace(request, sampling=replace(request.sampling, **self._sampling))
+            request = replace(request, sampling=replace(request.sampling, **self._own()))
         if not self._system:
             return request
         role: Any = "system" if "chat" in self.features else "user"
         return replace(request, messages=_with_system(request.messages, self._system, role))
+
+    def _own(self) -> dict[str, Any]:
+        times, limit = _times.get(), self._sampling.get("max_tokens")
+        if times == 1 or limit is None:
+            return self._sampling
+        return {**self._sampling, "max_tokens": widened(limit, times)}
 
 
 def _with_system(messages: tuple[Message, ...], system: str, role: Any) -> tuple[Message, ...]:

@@ -14,6 +14,7 @@ from typing import Any
 
 from peerexam.agents.rejections import Rejection
 from peerexam.agents.sendable import sendable
+from peerexam.agents.token_room import TokenRoom
 from peerexam.calls import Form, Message, Request
 
 DROPPABLE = ("temperature", "top_p", "seed")
@@ -56,6 +57,7 @@ class Dialect:
         self._dropped: set[str] = set()
         self._folds_system = False
         self._merges_turns = False
+        self._room = TokenRoom()
 
     def body(self, request: Request) -> dict[str, Any]:
         """The call's JSON body."""
@@ -85,6 +87,9 @@ class Dialect:
             return self.body(request) != sent
         if rejection.status not in (400, 422):
             return False
+        self._room.learn(rejection)
+        if self.body(request) != sent:
+            return True
         name = refused_parameter(rejection, sent)
         if name is None or not _UNSUPPORTED.search(rejection.words):
             return False
@@ -118,7 +123,8 @@ class Dialect:
             if name not in self._dropped and getattr(sampling, name) is not None
         }
         if sampling.max_tokens is not None:
-            body[self._limit_name if self._chat else "max_tokens"] = sampling.max_tokens
+            limit = self._room.within(request, sampling.max_tokens)
+            body[self._limit_name if self._chat else "max_tokens"] = limit
         if sampling.stop:
             body["stop"] = list(sampling.stop)
         if sampling.top_logprobs is not None and self._chat:

@@ -77,8 +77,8 @@ class LayerSettings:
     requests_per_minute: int | None = None
     tokens_per_minute: int | None = None
     attempts: int = 6
-    timeout: float | None = 120.0
-    deadline: float | None = 600.0
+    timeout: float | None = 600.0
+    deadline: float | None = 1800.0
     price: Price | None = None
 
 
@@ -176,7 +176,7 @@ def wrap(
     agent = Retrying(_limited(agent, settings, run_slots), settings.attempts)
     if settings.deadline is not None:
         agent = Deadline(agent, settings.deadline)
-    agent = Budgeted(agent, meters, price)
+    agent = Budgeted(agent, meters, price, waits=True)
     if breaker is not None:
         agent = Breaking(agent, breaker)
     if paid is not None:

@@ -1,6 +1,7 @@
 """The command line: the only place that reads arguments and the environment, and prints.
 
-Exit status: 0 complete, 1 error, 2 bad usage or config, 3 partial, 130 stopped by Ctrl-C.
+Exit status: 0 complete, 1 error, 2 bad usage or config, 3 partial (a budget was reached, calls
+failed: the same command goes on), 4 nothing can be concluded (no standings), 130 stopped by Ctrl-C.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _ASKS = (
 )
 """Commands that ask models: what they were answered is kept when they are stopped."""
 
-COMPLETE, FAILED, BAD_SETUP, PARTIAL, STOPPED = 0, 1, 2, 3, 130
+COMPLETE, FAILED, BAD_SETUP, PARTIAL, NO_STANDINGS, STOPPED = 0, 1, 2, 3, 4, 130
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -71,16 +72,18 @@ def _stopped(given: Sequence[str], *, resumable: bool) -> int:
 
 
 def _failed(error: Exception, *, debug: bool) -> int:
-    from peerexam.cli.output import note, note_traceback
-    from peerexam.errors import BudgetReachedError, PeerexamError, SetupError
+    from peerexam.cli.output import note, note_traceback, plain
+    from peerexam.errors import BudgetReachedError, NoStandingsError, PeerexamError, SetupError
 
     if debug:
         note_traceback(error)
     if isinstance(error, PeerexamError | OSError):
-        note(f"peerexam: {error}")
+        note(plain(f"peerexam: {error}"))
     else:
         hint = "" if debug else " (this is a fault of peerexam; --debug shows where)"
         note(f"peerexam: {type(error).__name__}: {error}{hint}")
     if isinstance(error, SetupError):
         return BAD_SETUP
+    if isinstance(error, NoStandingsError):
+        return NO_STANDINGS
     return PARTIAL if isinstance(error, BudgetReachedError) else FAILED

@@ -23,7 +23,8 @@ start here:
 Flags beat the environment (PEEREXAM_SEED, PEEREXAM_OUTPUT, PEEREXAM_DB,
 PEEREXAM_SET__limits__concurrency=8), and the environment beats the file.
 Keys are read from the environment and from .env in the working directory.
-Exit status: 0 complete, 1 error, 2 bad usage or config, 3 partial, 130 stopped.
+Exit status: 0 complete, 1 error, 2 bad usage or config, 3 partial, 4 nothing can
+be concluded (no standings), 130 stopped.
 """
 
 
@@ -103,12 +104,21 @@ def _running_flags(parser: argparse.ArgumentParser, ledger: str = "in the run's 
     )
 
 
+def _pilot_flag(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--no-pilot",
+        action="store_true",
+        help="ask everything, even where a first question shows that no standings could follow",
+    )
+
+
 def _exam_commands(commands: Commands) -> None:
     init = _command(commands, "init", "write a commented EXAM.yaml to start from")
     init.add_argument("path", nargs="?", default="EXAM.yaml", metavar="PATH")
     run = _command(commands, "run", "hold an exam, or go on with one")
     _config_flags(run)
     _running_flags(run)
+    _pilot_flag(run)
     run.add_argument("--out", metavar="DIR", help="the run's folder (default: runs/NAME)")
     run.add_argument(
         "--replace", action="store_true", help="replace results of another set-up in that folder"
@@ -159,11 +169,13 @@ def _folder_commands(commands: Commands) -> None:
         "--replace", action="store_true", help="replace other judges' results in that folder"
     )
     _running_flags(rejudge)
+    _pilot_flag(rejudge)
     add = _command(commands, "add", "let another agent join a run; only missing cells are played")
     add.add_argument("folder", metavar="DIR")
     add.add_argument("agent", metavar="AGENT", help="a model, or a file with an agents: list")
     add.add_argument("--name", help="who it is in the exam (default: from the model)")
     _running_flags(add)
+    _pilot_flag(add)
     importing = _command(commands, "import", "make a run's folder from another tool's files")
     importing.add_argument("kind", metavar="KIND", help="the layout; `import kinds` lists them")
     importing.add_argument("path", nargs="?", default=".", metavar="PATH", help="the data")

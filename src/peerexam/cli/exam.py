@@ -13,6 +13,7 @@ from peerexam.cli.output import note, plain, say, say_json
 from peerexam.errors import SetupError
 from peerexam.protocols.config import ExamConfig
 from peerexam.protocols.loading import load_config
+from peerexam.protocols.pilot import nobody_may_judge
 from peerexam.protocols.plan import Line, Plan, plan
 from peerexam.protocols.prices import price_text
 from peerexam.protocols.spans import Span
@@ -82,12 +83,9 @@ def print_plan(arguments: argparse.Namespace) -> int:
 
 def _warn(config: ExamConfig) -> None:
     note_missing_weights(agent.model for agent in config.agents)
-    examinees = {agent.name for agent in config.agents_in("examinee")}
-    if not any(len(examinees - {judge.name}) > 1 for judge in config.agents_in("judge")):
-        note(
-            "warning: no judge has two answers to compare besides its own, so there will be no "
-            "standings; add an agent that answers, or one that only judges"
-        )
+    why = nobody_may_judge(config)
+    if why is not None:
+        note(plain(f"warning: there will be no standings: {why}"))
 
 
 def plan_text(planned: Plan) -> str:

@@ -10,6 +10,7 @@ from peerexam.cli.output import plain, say, say_json
 from peerexam.errors import DamagedFileError, SetupError
 
 if TYPE_CHECKING:
+    from peerexam.calls import Json
     from peerexam.tasks.imported import ImportSummary
 
 _MOST_NAMES = 30
@@ -18,8 +19,10 @@ _MOST_NAMES = 30
 
 def report(arguments: argparse.Namespace) -> int:
     """Print a run's standings, and write its report and tables."""
+    from peerexam.cli.running import exit_status
     from peerexam.protocols.finishing import set_disagreement, tally_folder
     from peerexam.report.benchmark_tables import table_3_text, write_tables
+    from peerexam.report.conclusion import has_standings
     from peerexam.report.html import write_report
     from peerexam.report.tables import standings_text
     from peerexam.runfolder import RunFolder
@@ -37,7 +40,11 @@ def report(arguments: argparse.Namespace) -> int:
     written = write_report(folder.path)
     tables = write_tables(folder.path)
     if arguments.json:
-        body = {"report": str(written), "tables": [str(path) for path in tables]}
+        body: dict[str, Json] = {
+            "report": str(written),
+            "tables": [str(path) for path in tables],
+            "no_standings": standings.get("no_standings"),
+        }
         say_json({"folder": str(folder.path), **body, "standings": standings})
     else:
         for text in filter(None, (standings_text(standings), table_3_text(standings))):
@@ -45,7 +52,7 @@ def report(arguments: argparse.Namespace) -> int:
             say("")
         say(f"report: {written}")
         say(f"tables: {', '.join(str(path) for path in tables)}")
-    return 0
+    return 0 if has_standings(standings) else exit_status(standings)
 
 
 def export(arguments: argparse.Namespace) -> int:

@@ -8,20 +8,21 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
-from peerexam.cli import COMPLETE, PARTIAL
+from peerexam.cli import COMPLETE, NO_STANDINGS, PARTIAL
 from peerexam.cli.agent_files import read_agents
 from peerexam.cli.display import shown
 from peerexam.cli.exam import config_from
 from peerexam.cli.interrupt import run_interruptibly
 from peerexam.cli.machine import offer_weights
 from peerexam.cli.output import note, plain, say, say_json
-from peerexam.errors import SetupError
+from peerexam.errors import NoStandingsError, SetupError
 from peerexam.protocols import rerunning, runner
 from peerexam.protocols.checks import PLAYS_DIRECTLY
 from peerexam.protocols.config import ExamConfig
 from peerexam.protocols.outcome import Outcome
 from peerexam.protocols.plan import plan
 from peerexam.protocols.progress import Progress
+from peerexam.report.conclusion import Standings, has_standings
 from peerexam.report.html import write_report
 from peerexam.report.tables import standings_text
 
@@ -35,10 +36,11 @@ def run(arguments: argparse.Namespace) -> int:
     out = Path(arguments.out) if arguments.out else runner.default_folder(config)
     expected = _expected_calls(config)
     db = _ledger(arguments)
+    pilot = _pilot(arguments)
     return _perform(
         arguments,
         lambda progress: runner.run_exam(
-            config, out, db=db, progress=progress, replace=arguments.replace
+            config, out, db=db, progress=progress, replace=arguments.replace, pilot=pilot
         ),
         expected,
     )
@@ -49,10 +51,17 @@ def rejudge(arguments: argparse.Namespace) -> int:
     judges = read_agents(arguments.judges)
     offer_weights(judge.model for judge in judges)
     folder, out, db = Path(arguments.folder), Path(arguments.out), _ledger(arguments)
+    pilot = _pilot(arguments)
     return _perform(
         arguments,
         lambda progress: rerunning.rejudge(
-            folder, judges, out, db=db, progress=progress, replaces=arguments.replace
+            folder,
+            judges,
+            out,
+            db=db,
+            progress=progress,
+            replaces=arguments.replace,
+            pilot=pilot,
         ),
     )
 
@@ -64,9 +73,16 @@ def add(arguments: argparse.Namespace) -> int:
         raise SetupError(f"{arguments.agent} holds {len(agents)} agents; add joins one at a time")
     offer_weights([agents[0].model])
     folder, db = Path(arguments.folder), _ledger(arguments)
+    pilot = _pilot(arguments)
     return _perform(
-        arguments, lambda progress: rerunning.add(folder, agents[0], db=db, progress=progress)
+        arguments,
+        lambda progress: rerunning.add(folder, agents[0], db=db, progress=progress, pilot=pilot),
     )
+
+
+def _pilot(arguments: argparse.Namespace) -> bool | None:
+    """False where the pilot is left out; otherwise the config says."""
+    return False if arguments.no_pilot else None
 
 
 def _expected_calls(config: ExamConfig) -> int:
@@ -86,7 +102,12 @@ def _perform(arguments: argparse.Namespace, work: Work, planned: int | None = No
         raise SetupError("--stall is a number of seconds above 0")
     progress = Progress(planned, stall_warning=arguments.stall)
     with shown(progress, quiet=arguments.quiet):
-        outcome = run_interruptibly(work(progress))
+        try:
+            outcome = run_interruptibly(work(progress))
+        except NoStandingsError as stop:
+            if arguments.json:
+                say_json({"status": "stopped", "no_standings": plain(str(stop)), "standings": None})
+            raise
     report = write_report(outcome.folder)
     if arguments.json:
         say_json(
@@ -94,6 +115,7 @@ def _perform(arguments: argparse.Namespace, work: Work, planned: int | None = No
                 "folder": str(outcome.folder),
                 "status": outcome.status,
                 "reason": outcome.reason,
+                "no_standings": outcome.standings.get("no_standings"),
                 "report": str(report),
                 "standings": outcome.standings,
             }
@@ -101,7 +123,14 @@ def _perform(arguments: argparse.Namespace, work: Work, planned: int | None = No
     else:
         say(standings_text(outcome.standings))
         _say_where(outcome, report)
-    return COMPLETE if outcome.status == "complete" else PARTIAL
+    return exit_status(outcome.standings)
+
+
+def exit_status(standings: Standings) -> int:
+    """Of a run: without standings it is no success, unless the same command may yet bring some."""
+    if standings.get("status") == "partial":
+        return PARTIAL
+    return COMPLETE if has_standings(standings) else NO_STANDINGS
 
 
 def _say_where(outcome: Outcome, report: Path) -> None:

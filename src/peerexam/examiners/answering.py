@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol, runtime_checkable
 
 from peerexam.agents.base import Agent
-from peerexam.calls import Completion, Request, Sampling
+from peerexam.calls import Completion, Request, Sampling, State
 from peerexam.errors import CallError
 from peerexam.examiners.prompts import PromptLibrary
 from peerexam.examiners.thinking import without_thinking
@@ -19,6 +19,11 @@ from peerexam.records import Answer, Question
 
 CUT = "cut at the length limit"
 """The reason of an answer that was cut and is judged as it stands."""
+
+
+def is_cut(state: State, reason: str | None) -> bool:
+    """Whether an answer was cut at the length limit, by its record's state and reason."""
+    return state == "truncated" or reason == CUT
 
 
 @dataclass(frozen=True, slots=True)

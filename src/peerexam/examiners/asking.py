@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 from peerexam.agents.base import Agent
+from peerexam.agents.configured import more_room, widened
 from peerexam.calls import Completion, Message, Request, Sampling, State
-from peerexam.errors import CallError, ContextTooLongError
+from peerexam.errors import CallError, ContextTooLongError, RefusedParameterError
 from peerexam.examiners.overflow import Shown, overflow_reason
 from peerexam.examiners.parsing import Unreadable
 from peerexam.examiners.prompts import PromptLibrary, Rendered
@@ -38,9 +39,46 @@ class Outcome(Generic[T]):
     call: str | None = None
 
 
+class Room:
+    """How many tokens a reply may have, and twice as many after one that was cut.
+
+    Args:
+        limit: Of the first call; None leaves it to the model.
+    """
+
+    def __init__(self, limit: int | None) -> None:
+        self._limit = limit
+        self._times = 1
+
+    def grow(self) -> bool:
+        """Give the next call twice the room; False where there is no more to give."""
+        if self._limit is not None and self._given(2 * self._times) == self._given(self._times):
+            return False
+        self._times *= 2
+        return True
+
+    def _given(self, times: int) -> int | None:
+        return None if self._limit is None else widened(self._limit, times)
+
+    async def complete(self, agent: Agent, request: Request) -> Completion:
+        """Ask an agent with the room that there is, its own limit in proportion.
+
+        Raises:
+            CallError: The call failed.
+        """
+        if self._times == 1:
+            return await agent.complete(request)
+        sampling = replace(request.sampling, max_tokens=self._given(self._times))
+        with more_room(self._times):
+            return await agent.complete(replace(request, sampling=sampling))
+
+
 @dataclass(frozen=True, slots=True)
 class Asker:
     """Asks, reads, and asks again with word of what could not be read.
+
+    A reply that was cut at the length limit is asked for again with twice the room, up to a bound,
+    and never with the same.
 
     Attributes:
         agent: Who is asked.
@@ -71,17 +109,18 @@ class Asker:
             reask: Name of the prompt that asks again; its fields are `fields` and `problem`.
             fields: For `reask`.
         """
-        messages = rendered.messages
+        messages, room = rendered.messages, Room(self.sampling.max_tokens)
         outcome: Outcome[T] = Outcome(None, "unparsed", "never asked")
         for attempt in range(self.reasks + 1):
             try:
-                completion = await self.agent.complete(
-                    Request(messages, self.sampling, draw=attempt)
-                )
+                request = Request(messages, self.sampling, draw=attempt)
+                completion = await room.complete(self.agent, request)
             except CallError as error:
                 return self._failed(error, outcome if attempt else None)
             outcome = _outcome(completion, read)
             if outcome.state == "ok" or outcome.state in _FINAL:
+                return outcome
+            if outcome.state == "truncated" and not room.grow():
                 return outcome
             if attempt < self.reasks:
                 messages = self._again(messages, completion.text, outcome.reason, reask, fields)
@@ -89,6 +128,8 @@ class Asker:
 
     def _failed(self, error: CallError, before: Outcome[T] | None) -> Outcome[T]:
         """What a failed call comes to, after a reply that could not be read or as the first."""
+        if before is not None and isinstance(error, RefusedParameterError):
+            return replace(before, reason=f"{before.reason}; asking again was refused: {error}")
         if not isinstance(error, ContextTooLongError):
             return Outcome(None, "error", f"{type(error).__name__}: {error}")
         if before is None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from peerexam.agents.base import Agent
 from peerexam.calls import Completion, Request, Sampling
 from peerexam.errors import CallError
+from peerexam.examiners.asking import Room
 from peerexam.examiners.base import FollowUp, Paper, Style
 from peerexam.examiners.drafts import Draft, Source
 from peerexam.examiners.duplicates import near_duplicate
@@ -106,8 +107,9 @@ class ModelExaminer:
             SetupError: A prompt cannot be filled in.
         """
         draft = Draft(groups_for(n, style), self.options.attempts)
+        room = Room(self.options.max_tokens)
         while draft.attempts_left and draft.missing():
-            await self._attempt(domain, style, draft)
+            await self._attempt(domain, style, draft, room)
         return draft.paper(self.name, domain)
 
     async def more(
@@ -121,19 +123,22 @@ class ModelExaminer:
         """
         draft = Draft.of(paper, groups_for(paper.wanted, style), avoid)
         if draft.attempts_left and draft.missing():
-            await self._attempt(domain, style, draft)
+            room = Room(self.options.max_tokens)
+            await self._attempt(domain, style, draft, room)
         return draft.paper(self.name, domain)
 
-    async def _attempt(self, domain: Domain, style: Style, draft: Draft) -> None:
+    async def _attempt(self, domain: Domain, style: Style, draft: Draft, room: Room) -> None:
         attempt, missing = self.options.attempts - draft.attempts_left, draft.missing()
         rendered = self._prompt(domain, missing, style, draft.already)
         request = self._request(rendered, attempt, len(missing))
         draft.attempts_left -= 1
         try:
-            completion = await self.agent.complete(request)
+            completion = await room.complete(self.agent, request)
         except CallError as error:
             draft.fail(f"attempt {attempt + 1}: {type(error).__name__}: {error}")
             return
+        if completion.state == "truncated":
+            room.grow()
         read = _questions_in(rendered, completion)
         if isinstance(read, Unreadable):
             draft.reasons.append(f"attempt {attempt + 1}: {read.reason}")
@@ -184,9 +189,11 @@ class ModelExaminer:
         """
         rendered = self._follow_up_prompt(question, answer)
         reasons: list[str] = []
+        room = Room(self.options.follow_up_max_tokens)
         for attempt in range(self.options.attempts):
             try:
-                completion = await self.agent.complete(self._follow_up_request(rendered, attempt))
+                request = self._follow_up_request(rendered, attempt)
+                completion = await room.complete(self.agent, request)
             except CallError as error:
                 reasons.append(f"{type(error).__name__}: {error}")
                 return FollowUp(None, "; ".join(dict.fromkeys(reasons)), failed=True)
@@ -194,6 +201,8 @@ class ModelExaminer:
             if not isinstance(text, Unreadable):
                 return FollowUp(self._next_round(question, answer, text, rendered, completion))
             reasons.append(text.reason)
+            if completion.state == "truncated":
+                room.grow()
             if completion.state in ("refused", "filtered"):
                 break  # asking again would be asking to be let past
         return FollowUp(None, "; ".join(dict.fromkeys(reasons)))

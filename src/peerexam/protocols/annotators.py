@@ -19,6 +19,7 @@ from peerexam.examiners.references import (
 )
 from peerexam.examiners.simulated import SimPlayer
 from peerexam.protocols.config import ExamConfig
+from peerexam.protocols.token_limits import Reply, role_limit
 
 T = TypeVar("T")
 
@@ -54,28 +55,35 @@ def annotators(
         prompts: The words.
         watcher: Told of every call.
     """
-    questions = config.questions
-    levels, references = questions.levels, questions.references
-    reasks, seed = config.judging.reasks, config.seed
-    grading = LevelOptions(levels.max_tokens, reasks, seed=seed)
-    answering = ReferenceOptions(references.max_tokens, references.temperature)
-    checking = CheckOptions(config.judging.max_tokens, reasks, seed=seed)
+    questions, seed = config.questions, config.seed
+    reasks, warm = config.judging.reasks, questions.references.temperature
+    by_name = {agent.name: agent for agent in config.agents}
 
     def cast(
-        names: Iterable[str], role: str, play: Callable[[Agent], T]
+        names: Iterable[str], role: str, reply: Reply, play: Callable[[Agent, int], T]
     ) -> dict[str, T | SimPlayer]:
         found: dict[str, T | SimPlayer] = {}
         for name in names:
             if name in simulated:
                 found[name] = simulated[name]
             elif name in models:
-                found[name] = play(Watched(models[name], watcher, role))
+                limit = role_limit(config, by_name[name], reply)
+                found[name] = play(Watched(models[name], watcher, role), limit)
         return found
 
+    def classifier(agent: Agent, limit: int) -> LevelClassifier:
+        return LevelClassifier(agent, prompts, LevelOptions(limit, reasks, seed=seed))
+
+    def author(agent: Agent, limit: int) -> ModelAuthor:
+        return ModelAuthor(agent, prompts, ReferenceOptions(limit, warm))
+
+    def checker(agent: Agent, limit: int) -> ModelChecker:
+        return ModelChecker(agent, prompts, CheckOptions(limit, reasks, seed=seed))
+
     return Annotators(
-        cast(levels.classifiers, "classifier", lambda one: LevelClassifier(one, prompts, grading)),
-        cast(authors_of(config), "author", lambda one: ModelAuthor(one, prompts, answering)),
-        cast(checkers_of(config), "checker", lambda one: ModelChecker(one, prompts, checking)),
+        cast(questions.levels.classifiers, "classifier", "levels", classifier),
+        cast(authors_of(config), "author", "references", author),
+        cast(checkers_of(config), "checker", "judging", checker),
     )
 
 

@@ -68,8 +68,8 @@ class AgentLimits(_Strict):
     requests_per_minute: Positive | None = None
     tokens_per_minute: Annotated[int, Field(ge=1, le=10**12)] | None = None
     attempts: Few = 6
-    timeout: Seconds = 120.0
-    deadline: Seconds = 600.0
+    timeout: Seconds = 600.0
+    deadline: Seconds = 1800.0
 
 
 class Budget(_Strict):
@@ -140,7 +140,7 @@ class Levels(_Strict):
     """
 
     classifiers: tuple[str, ...] = ()
-    max_tokens: Tokens = 64
+    max_tokens: Tokens | None = None
 
 
 class References(_Strict):
@@ -153,7 +153,7 @@ class References(_Strict):
 
     draws: Annotated[int, Field(ge=0, le=1000)] = 0
     temperature: Temperature = 0.7
-    max_tokens: Tokens = 200
+    max_tokens: Tokens | None = None
     checker: str | None = None
     min_agreement: Fraction = 0.5
     drop_inconsistent: bool = False
@@ -190,7 +190,7 @@ class Questions(_Strict):
     file: Path | None = None
     attempts: Few = 4
     near_duplicate: Fraction = 0.8
-    max_tokens: Tokens = 1024
+    max_tokens: Tokens | None = None
     temperature: Temperature = 0.0
     retry_temperature: Temperature = 0.7
     duplicates: Duplicates = Duplicates()
@@ -199,9 +199,16 @@ class Questions(_Strict):
 
 
 class Answers(_Strict):
-    """How examinees are asked (examiner paper, appendix C.2: 200 tokens, temperature 0)."""
+    """How examinees are asked.
 
-    max_tokens: Tokens = 200
+    Without `max_tokens` an answer may have 16,384 tokens, and 512 where the agent runs in this
+    process (`protocols.token_limits`). The preset `paper` gives it the 200 of the examiner paper
+    (appendix C.2). `truncated` says what becomes of an answer that was cut at the limit: `judge`
+    takes it as it stands, `fail` takes it out.
+    """
+
+    preset: Literal["paper"] | None = None
+    max_tokens: Tokens | None = None
     temperature: Temperature = 0.0
     truncated: Literal["judge", "fail"] = "judge"
 
@@ -216,7 +223,7 @@ class FollowUps(_Strict):
     rounds: Annotated[int, Field(ge=0, le=100)] = 0
     sample: Positive | None = None
     share: Annotated[float, Field(gt=0, le=1)] = 1.0
-    max_tokens: Tokens = 200
+    max_tokens: Tokens | None = None
 
 
 class Fitness(_Strict):
@@ -241,6 +248,9 @@ class Judging(_Strict):
 
     `own_answers` says whose answers a judge may not judge: those of an `agent` with the same
     model and settings under whatever name, or of any agent with the same `model`.
+
+    A reply that cannot be read is asked for again `reasks` times, one that was cut at `max_tokens`
+    with twice the room.
     """
 
     marks: bool = True
@@ -250,7 +260,7 @@ class Judging(_Strict):
     own_answers: Literal["agent", "model"] = "agent"
     self_preference: bool = True
     reasks: Annotated[int, Field(ge=0, le=100)] = 1
-    max_tokens: Tokens = 512
+    max_tokens: Tokens | None = None
     rubric: Path | None = None
     fitness: Fitness = Fitness()
     quorum: Positive = 1
@@ -283,7 +293,11 @@ def _misfit(place: tuple[str | int, ...], text: str) -> PydanticCustomError:
 
 
 class ExamConfig(_Strict):
-    """The whole of EXAM.yaml."""
+    """The whole of EXAM.yaml.
+
+    With `pilot` a first question goes through every role before the rest is asked, and the run
+    stops there where no standings could follow.
+    """
 
     name: Name = "exam"
     protocol: Literal["peer_exam", "exam"] = "peer_exam"
@@ -296,6 +310,7 @@ class ExamConfig(_Strict):
     judging: Judging = Judging()
     voting: Voting = Voting()
     limits: Limits = Limits()
+    pilot: bool = True
     prompts: dict[str, Path] = {}
     output: Annotated[Path, AfterValidator(_writable)] | None = None
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from peerexam.agents.configured import widened
 from peerexam.agents.spec import parse_model
 from peerexam.protocols.checks import PLAYS_DIRECTLY
 from peerexam.protocols.config import AgentConfig, ExamConfig, RoleName
@@ -18,6 +19,7 @@ from peerexam.protocols.domains import domain_count
 from peerexam.protocols.own_answers import own_answers
 from peerexam.protocols.probing_exam import probe_plan
 from peerexam.protocols.spans import Span, comparisons, exactly, total
+from peerexam.protocols.token_limits import Reply, token_limit
 
 Task = Literal[
     "questions",
@@ -81,8 +83,9 @@ _MAY_GO_ON = frozenset({"hf", "gguf", "local"})
 """Providers of models that may only go on with a text, which is known when they are built."""
 
 _QUESTION = 30
+_ANSWER = 400
 _REPLY = 60
-"""Expected tokens of a question, and of a judge's reply."""
+"""Expected tokens of a question, of an answer without a short limit, and of a judge's reply."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +172,10 @@ class Counting:
             share = self._config.follow_ups.share
             drawn = f", {share:.3g} of them drawn" if share < 1 else ""
             yield f"follow-ups: expected after {CORRECT:.0%} of the answers of every round{drawn}"
-        yield f"tokens: {_CHARACTERS_PER_TOKEN} characters each; expected answers half their limit"
+        yield (
+            f"tokens: {_CHARACTERS_PER_TOKEN} characters each; answers are expected to have half "
+            f"their limit, and {_ANSWER} at most; a model that thinks takes several times as many"
+        )
 
     def rankings(self) -> Iterator[Ranked]:
         """The rankings of every judge."""
@@ -260,16 +266,17 @@ class Counting:
         settings = self._config.questions
         papers = domain_count(settings)
         calls = Span(papers, papers, papers * settings.attempts)
-        limit = agent.max_tokens or settings.max_tokens
-        reply = Span(1, min(limit, _QUESTION * settings.per_domain), limit)
+        limit = token_limit(self._config, agent, "questions")
+        most = _with_more_room(limit, settings.attempts)
+        reply = Span(1, min(limit, _QUESTION * settings.per_domain), most)
         return work_of(agent, "examiner", "questions", calls, Span(), reply)
 
     def _following_up(self, agent: AgentConfig) -> Work:
-        limit = agent.max_tokens or self._config.follow_ups.max_tokens
+        limit = token_limit(self._config, agent, "follow_ups")
         attempts = self._config.questions.attempts
         calls = self._follow_ups_by(agent.name) * Span(1, 1, attempts)
         shown = self.question_tokens() + self._answer_tokens()
-        reply = Span(1, min(limit, _QUESTION), limit)
+        reply = Span(1, min(limit, _QUESTION), _with_more_room(limit, attempts))
         return work_of(agent, "examiner", "follow-ups", calls, shown, reply)
 
     def _answering(self, agent: AgentConfig) -> Work:
@@ -303,8 +310,7 @@ class Counting:
             return
         pairs = comparisons(others, judging.ranking) * questions
         again = Span(1, 1, 1 if _provider(agent) == PLAYS_DIRECTLY else 1 + judging.reasks)
-        limit = agent.max_tokens or judging.max_tokens
-        reply = Span(1, min(limit, _REPLY), limit)
+        reply = self._judgement(agent)
         one = self.question_tokens() + self._answer_tokens()
         two = one + self._answer_tokens()
         both_orders = again * 2
@@ -321,21 +327,28 @@ class Counting:
         if probes is None or agent.judge.by == "likelihood" or _provider(agent) == PLAYS_DIRECTLY:
             return
         again = Span(1, 1, 1 + self._config.judging.reasks)
-        limit = agent.max_tokens or self._config.judging.max_tokens
-        reply = Span(1, min(limit, _REPLY), limit)
+        reply = self._judgement(agent)
         calls = exactly(probes.verdicts_asked + probes.marks_asked) * again
         yield work_of(agent, "judge", "probes", calls, _CANARY, reply)
 
     # Tokens
+
+    def _judgement(self, agent: AgentConfig) -> Span:
+        limit = token_limit(self._config, agent, "judging")
+        return Span(1, min(limit, _REPLY), _with_more_room(limit, 1 + self._config.judging.reasks))
 
     def question_tokens(self) -> Span:
         """Tokens of a question as it is shown."""
         if self._own:
             sizes = [len(text) / _CHARACTERS_PER_TOKEN for text in self._own]
             mean = sum(sizes) / len(sizes)
-            deeper = self._config.follow_ups.max_tokens if self._config.follow_ups.rounds else 0
+            deeper = self._longest("follow_ups") if self._config.follow_ups.rounds else 0
             return Span(mean, mean, max(mean, deeper))
-        return Span(5, _QUESTION, self._config.questions.max_tokens)
+        return Span(5, _QUESTION, self._longest("questions"))
+
+    def _longest(self, reply: Reply) -> int:
+        """The longest that any examiner may write."""
+        return max((token_limit(self._config, one, reply) for one in self._examiners), default=0)
 
     def _answer_tokens(self) -> Span:
         spans = [_answer_of(agent, self._config) for agent in self._examinees] or [Span()]
@@ -355,8 +368,17 @@ def _examples_for(agent: AgentConfig) -> Span:
 
 
 def _answer_of(agent: AgentConfig, config: ExamConfig) -> Span:
-    limit = agent.max_tokens or config.answers.max_tokens
-    return Span(1, limit / 2, limit)
+    return answer_within(token_limit(config, agent, "answers"))
+
+
+def answer_within(limit: int) -> Span:
+    """Tokens of an answer: half of a short limit, and no more than answers have by themselves."""
+    return Span(1, min(limit / 2, _ANSWER), limit)
+
+
+def _with_more_room(limit: int, calls: int) -> float:
+    """The most tokens of a reply, as the mean over calls of which each was cut at its limit."""
+    return sum(widened(limit, 2**before) for before in range(calls)) / calls
 
 
 def work_of(

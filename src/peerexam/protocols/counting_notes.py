@@ -9,8 +9,9 @@ from peerexam.agents.spec import parse_model
 from peerexam.protocols.annotators import authors_of, checkers_of
 from peerexam.protocols.checks import PLAYS_DIRECTLY
 from peerexam.protocols.config import AgentConfig, ExamConfig
-from peerexam.protocols.counting import Counting, Task, Work, work_of
-from peerexam.protocols.spans import Span, exactly
+from peerexam.protocols.counting import Counting, Task, Work, answer_within, work_of
+from peerexam.protocols.spans import Span, exactly, total
+from peerexam.protocols.token_limits import token_limit
 from peerexam.records import Question
 
 _NAMED = 6
@@ -71,7 +72,7 @@ class NoteCounting:
         return Span(1, 1, 1 if simulated else 1 + self._config.judging.reasks)
 
     def _classifying(self, agent: AgentConfig) -> Work:
-        limit = agent.max_tokens or self._config.questions.levels.max_tokens
+        limit = token_limit(self._config, agent, "levels")
         calls = exactly(self._without_level) * self._again(agent)
         shown = self._counting.question_tokens()
         return work_of(agent, "classifier", "levels", calls, shown, _named(limit))
@@ -85,18 +86,20 @@ class NoteCounting:
 
     def _checking(self, agent: AgentConfig) -> Work:
         calls = exactly(self._drawn_for(agent.name)) * self._again(agent) * Span(0, 1, 1)
-        limit = agent.max_tokens or self._config.judging.max_tokens
-        answer = Span(1, self._settings.max_tokens / 2, self._longest_answer())
+        limit = token_limit(self._config, agent, "judging")
+        answer = self._answer_shown()
         shown = self._counting.question_tokens() + answer * 2
         return work_of(agent, "checker", "agreement checks", calls, shown, _named(limit))
 
     def _answer_of(self, agent: AgentConfig) -> Span:
-        limit = agent.max_tokens or self._settings.max_tokens
-        return Span(1, limit / 2, limit)
+        return answer_within(token_limit(self._config, agent, "references"))
 
-    def _longest_answer(self) -> int:
-        limits = [one.max_tokens for one in self._config.agents if one.name in self._authors]
-        return max((limit or self._settings.max_tokens for limit in limits), default=0)
+    def _answer_shown(self) -> Span:
+        """Of whichever author."""
+        spans = [self._answer_of(one) for one in self._config.agents if one.name in self._authors]
+        spans = spans or [Span()]
+        mean = total(spans) * (1 / len(spans))
+        return Span(1, mean.expected, max(span.most for span in spans))
 
 
 def in_order_of_file(config: ExamConfig, work: Iterable[Work]) -> list[Work]:

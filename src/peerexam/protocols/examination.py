@@ -186,12 +186,18 @@ class _Sheet:
     ranking: Ranking | None
 
 
+def line_up(judge: str, question: Question, answers: Sequence[Answer], rules: Rules) -> list[str]:
+    """The examinees whose answers a judge ranks, in the order in which they enter its sort."""
+    others = [one.examinee for one in answers if not rules.is_own(judge, one.examinee)]
+    rng_for(rules.seed, "sort", question.id, judge).shuffle(others)
+    return others
+
+
 async def _rank(
     judge: Judge, question: Question, answers: Sequence[Answer], rules: Rules
 ) -> _Sheet:
     by_name = {answer.examinee: answer for answer in answers}
-    others = [name for name in by_name if not rules.is_own(judge.name, name)]
-    rng_for(rules.seed, "sort", question.id, judge.name).shuffle(others)
+    others = line_up(judge.name, question, answers, rules)
     made: dict[tuple[str, str], Comparison] = {}
 
     async def points(a: str, b: str) -> float | None:

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from peerexam.examiners.answering import is_cut
 from peerexam.records import Answer, Mark, Question, Ranking, Verdict
 from peerexam.runfolder.columns import Columns, Score, columns_of
 from peerexam.stats.ballots import without_own_answers
@@ -70,6 +71,7 @@ class Gathered:
         marks: All of them, of all rounds.
         lengths: Characters of each answer (questions × agents), NaN where there is none.
         answers_seen: By examinee and state.
+        answers_cut: By examinee, those that were cut at the length limit, judged or not.
         marks_seen: By judge and state.
         verdicts_seen: By judge and state.
         rankings_seen: By judge; `ok` where all were placed, `incomplete`, or `empty`.
@@ -81,6 +83,7 @@ class Gathered:
     marks: Marks
     lengths: Floats
     answers_seen: Seen
+    answers_cut: Counter[str]
     marks_seen: Seen
     verdicts_seen: Seen
     rankings_seen: Seen
@@ -103,7 +106,8 @@ def gather(
     first-round questions without an author.
     """
     seen: list[Seen] = [Counter() for _ in range(4)]
-    lengths = _lengths(answers, agents, seen[0])
+    cut: Counter[str] = Counter()
+    lengths = _lengths(answers, agents, seen[0], cut)
     coded_marks = _coded_marks(marks, agents, judges, dimensions, seen[1])
     coded_verdicts = _coded_verdicts(verdicts, agents, judges, seen[2])
     coded_rankings = _coded_rankings(rankings, agents, judges, seen[3])
@@ -119,6 +123,7 @@ def gather(
             -1, len(agents)
         ),
         answers_seen=seen[0],
+        answers_cut=cut,
         marks_seen=seen[1],
         verdicts_seen=seen[2],
         rankings_seen=seen[3],
@@ -216,11 +221,18 @@ def _counted(blocks: Iterable[Columns], seen: Seen) -> Iterator[Columns]:
         yield block
 
 
-def _lengths(answers: Iterable[Answer], agents: Sequence[str], seen: Seen) -> dict[str, Floats]:
+def _lengths(
+    answers: Iterable[Answer], agents: Sequence[str], seen: Seen, cut: Counter[str]
+) -> dict[str, Floats]:
     at = {name: place for place, name in enumerate(agents)}
     lengths: dict[str, Floats] = {}
-    blocks = columns_of(answers, "examinee", "state", "question_id", "text")
-    for examinee, _, question, text in _counted(blocks, seen):
+    blocks = columns_of(answers, "examinee", "state", "question_id", "text", "reason")
+    for examinee, states, question, text, reasons in _counted(blocks, seen):
+        cut.update(
+            who
+            for who, state, reason in zip(examinee, states, reasons, strict=True)
+            if is_cut(state, reason)
+        )
         for name, who, words in zip(question, examinee, text, strict=True):
             if who in at and words:
                 row = lengths.get(name)

@@ -16,7 +16,7 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from itertools import accumulate, combinations
 from typing import Any
 
-from peerexam.protocols.concurrency import together
+from peerexam.protocols.concurrency import in_turn, together
 
 Compare = Callable[[str, str], Coroutine[Any, Any, float | None]]
 """Points of the first over the second: above ½ it is better, ½ a tie, None no result."""
@@ -141,6 +141,19 @@ async def round_robin(names: Sequence[str], compare: Compare) -> Groups:
     for name in names:
         groups.setdefault(share[name], []).append(name)
     return [groups[value] for value in sorted(groups, reverse=True)]
+
+
+async def first_pair(names: Sequence[str], method: str) -> tuple[str, str]:
+    """The first two of at least two names that a method compares, whatever comes of it."""
+    pairs: list[tuple[str, str]] = []
+
+    async def note(one: str, other: str) -> float | None:
+        pairs.append((one, other))
+        return None
+
+    with in_turn():
+        await METHODS[method](names, note)
+    return pairs[0]
 
 
 METHODS: Mapping[str, Callable[[Sequence[str], Compare], Coroutine[Any, Any, Groups]]] = {

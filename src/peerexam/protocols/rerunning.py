@@ -7,6 +7,7 @@ sealed, and an agent that joins later sets none.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote
@@ -25,6 +26,7 @@ from peerexam.protocols.finishing import finish
 from peerexam.protocols.joining import join, joined_late
 from peerexam.protocols.loading import dump_config, load_config
 from peerexam.protocols.outcome import Outcome, outcome_of
+from peerexam.protocols.pilot import check_judges, pilot_of_judges, pilot_of_newcomer
 from peerexam.protocols.probing_exam import probe_for_fitness
 from peerexam.protocols.progress import Progress
 from peerexam.protocols.question_notes import write_notes
@@ -46,6 +48,7 @@ async def rejudge(
     agents: Mapping[str, Agent] | None = None,
     progress: Progress | None = None,
     replaces: bool = False,
+    pilot: bool | None = None,
 ) -> Outcome:
     """Let new judges judge the answers of a run, in a folder of its own.
 
@@ -57,9 +60,12 @@ async def rejudge(
         agents: Agents by name, in place of the judges' models.
         progress: Counters to feed.
         replaces: Whether judgements by other judges in `out` may be replaced.
+        pilot: Whether the judges see a first question before the rest is asked; None is what the
+            run's config says.
 
     Raises:
         SetupError: The folder holds no run, or `out` is that folder, or holds other judgements.
+        NoStandingsError: No standings could follow.
     """
     settled(RunFolder(Path(folder)))
     source, target = RunFolder(Path(folder)), RunFolder(Path(out))
@@ -69,6 +75,9 @@ async def rejudge(
     archive = read_archive(source)
     held = source.read_manifest()
     note = f"answers are those of the run '{held.get('exam')}'"
+    piloted = config.pilot if pilot is None else pilot
+    if piloted:
+        check_judges(config)
     _check_judged_again(target, note)
     with claimed(target.path, config, replaced_by=None if replaces else "rejudge"):
         target.write_config(dump_config(config))
@@ -78,6 +87,9 @@ async def rejudge(
             config, target, db=db, agents=agents, progress=progress, playing=names
         ) as scene:
             rules = replace(scene.rules, rounds=0)
+            if piloted:
+                with suppress(BudgetReachedError):  # whoever asks next comes upon it, too
+                    await pilot_of_judges(config, scene, archive)
             probed = await probe_for_fitness(config, target, scene.cast.judges)
 
             def examine(question: Question) -> Awaitable[Block]:
@@ -108,6 +120,7 @@ async def add(
     db: str | None = None,
     agents: Mapping[str, Agent] | None = None,
     progress: Progress | None = None,
+    pilot: bool | None = None,
 ) -> Outcome:
     """Let one more agent join a finished run: it plays the missing cells alone.
 
@@ -121,8 +134,11 @@ async def add(
         db: Ledger; by default the folder's.
         agents: Agents by name, in place of the config's models.
         progress: Counters to feed.
+        pilot: Whether it is tried on a first question before the rest is asked; None is what the
+            run's config says.
 
     Raises:
+        NoStandingsError: Nothing that it did with the first questions can be used.
         SetupError: The folder holds no run that can be gone on with, or one that has questions
             without answers, or the name is taken.
         BudgetReachedError: The budget ended it; the folder is left as it was.
@@ -141,8 +157,13 @@ async def add(
     if agent.name in [other.name for other in before.agents]:
         raise SetupError(f"the run already has an agent '{agent.name}': choose another name")
     config = before.model_copy(update={"agents": (*before.agents, joining)})
+    piloted = config.pilot if pilot is None else pilot
+    if piloted:
+        check_judges(config)
     with claimed(source.path, config):
-        return await _add(source, config, agent.name, db=db, agents=agents, progress=progress)
+        return await _add(
+            source, config, agent.name, db=db, agents=agents, progress=progress, piloted=piloted
+        )
 
 
 async def _add(
@@ -153,6 +174,7 @@ async def _add(
     db: str | None,
     agents: Mapping[str, Agent] | None,
     progress: Progress | None,
+    piloted: bool,
 ) -> Outcome:
     archive = read_archive(source)
     held = source.read_manifest()
@@ -163,6 +185,9 @@ async def _add(
     workshop.create()
     where = db if db is not None else str(source.ledger_path)
     async with stage(config, workshop, db=where, agents=agents, progress=progress) as scene:
+        if piloted:
+            with suppress(BudgetReachedError):
+                await pilot_of_newcomer(config, scene, archive, name)
         probed = await probe_for_fitness(config, workshop, scene.cast.judges, source.probes())
 
         def examine(question: Question) -> Awaitable[Block]:

@@ -12,6 +12,7 @@ import os
 import re
 import threading
 from collections.abc import Coroutine, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -19,7 +20,7 @@ from typing import Any, TypeVar
 from peerexam import event_loop
 from peerexam.agents.base import Agent
 from peerexam.agents.garbage import rare_collections
-from peerexam.errors import BudgetReachedError, PeerexamError
+from peerexam.errors import BudgetReachedError, NoStandingsError
 from peerexam.protocols.claiming import claimed
 from peerexam.protocols.config import ExamConfig
 from peerexam.protocols.domains import domain_count
@@ -29,6 +30,8 @@ from peerexam.protocols.finishing import finish
 from peerexam.protocols.joining import examine_with_joined, joined_late
 from peerexam.protocols.loading import dump_config, load_config
 from peerexam.protocols.outcome import Outcome
+from peerexam.protocols.pilot import check_judges
+from peerexam.protocols.pilot import pilot as hold_pilot
 from peerexam.protocols.probing import write_probes
 from peerexam.protocols.probing_exam import probe_for_fitness
 from peerexam.protocols.progress import Progress
@@ -59,8 +62,9 @@ async def run_exam(
     agents: Mapping[str, Agent] | None = None,
     progress: Progress | None = None,
     replace: bool = False,
+    pilot: bool | None = None,
 ) -> Outcome:
-    """Hold an exam, or go on with one: what the ledger holds is not asked again.
+    """Run an exam, or resume one: what the ledger holds is not asked again.
 
     Args:
         config: The exam.
@@ -69,26 +73,39 @@ async def run_exam(
         agents: Agents of your own by their name in the exam, in place of the config's models.
         progress: Counters to feed.
         replace: Whether results of another set-up in the folder may be replaced.
+        pilot: Whether a first question goes through every role before the rest is asked; None is
+            what the config says.
 
     Raises:
         SetupError: Something is wrong that no model need be asked to know.
-        PeerexamError: No examiner set a single question.
+        NoStandingsError: No standings could follow, by the pilot or since no examiner set a
+            single question. What was answered is in the ledger.
     """
+    piloted = config.pilot if pilot is None else pilot
+    if piloted:
+        check_judges(config)
     command = None if replace else "run"
     with claimed(Path(out), config, replaced_by=command) as folder, rare_collections():
         async with stage(config, folder, db=db, agents=agents, progress=progress) as scene:
             # Only now: building the agents refuses a config that holds a key.
             folder.write_config(dump_config(config))
-            return await _hold(config, folder, scene, progress)
+            return await _hold(config, folder, scene, progress, piloted=piloted)
 
 
 async def _hold(
-    config: ExamConfig, folder: RunFolder, scene: Stage, progress: Progress | None
+    config: ExamConfig,
+    folder: RunFolder,
+    scene: Stage,
+    progress: Progress | None,
+    *,
+    piloted: bool,
 ) -> Outcome:
-    _note(progress, "setting questions")
     planned = len(config.agents_in("examiner")) * domain_count(config.questions)
     planned *= config.questions.per_domain
     try:
+        if piloted:
+            await _pilot(config, scene, progress)
+        _note(progress, "setting questions")
         questions = await _questions(config, scene)
         planned = questions.planned
         _note(progress, "asking for levels and references")
@@ -99,7 +116,7 @@ async def _hold(
     write_notes(folder, annotated.votes, annotated.references)
     if not questions.questions:
         why = "no question is left" if annotated.references else "no examiner set a single question"
-        raise PeerexamError(f"{why}:\n" + "\n".join(questions.notes))
+        raise NoStandingsError(f"{why}:\n" + "\n".join(questions.notes))
     _note(progress, "probing judges")
     probed = await probe_for_fitness(config, folder, scene.cast.judges)
     _note(progress, "examining")
@@ -122,6 +139,15 @@ async def _hold(
     tally.lost = scene.lost()
     _note(progress, "counting the votes")
     return finish(config, folder, scene.fingerprints, questions, tally)
+
+
+async def _pilot(config: ExamConfig, scene: Stage, progress: Progress | None) -> None:
+    _note(progress, "pilot: a first question in every role")
+    file = config.questions.file
+    with suppress(BudgetReachedError):  # what comes next meets it, too, and keeps what is whole
+        await hold_pilot(config, scene, None if file is None else load_questions(file))
+    if progress is not None and progress.planned is not None:
+        progress.planned += progress.asked.done  # they pass once more, from the ledger
 
 
 async def _before_any_question(
@@ -147,6 +173,7 @@ def run(
     db: str | None = None,
     agents: Mapping[str, Agent] | None = None,
     replace: bool = False,
+    pilot: bool | None = None,
 ) -> Outcome:
     """The same for callers without an event loop, and inside a running one (a notebook).
 
@@ -156,11 +183,12 @@ def run(
         db: Ledger, a path or URL.
         agents: Agents of your own by their name in the exam.
         replace: Whether results of another set-up in the folder may be replaced.
+        pilot: See `run_exam`.
     """
     if not isinstance(config, ExamConfig):
         config = load_config(config, environ=os.environ)
     folder = Path(out) if out is not None else default_folder(config)
-    return in_own_loop(run_exam(config, folder, db=db, agents=agents, replace=replace))
+    return in_own_loop(run_exam(config, folder, db=db, agents=agents, replace=replace, pilot=pilot))
 
 
 def default_folder(config: ExamConfig) -> Path:

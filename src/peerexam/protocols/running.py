@@ -6,6 +6,7 @@ bytes as an undisturbed one. A question is written whole or not at all.
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import ExitStack
@@ -14,12 +15,18 @@ from dataclasses import dataclass, field
 from peerexam.agents.budget import Admission
 from peerexam.calls import State
 from peerexam.errors import BudgetReachedError
+from peerexam.examiners.answering import is_cut
 from peerexam.examiners.overflow import is_overflow
 from peerexam.protocols.concurrency import in_order
 from peerexam.protocols.examination import Block
 from peerexam.protocols.standing_records import Nothing, Standing
-from peerexam.records import Question
+from peerexam.records import Answer, Question
 from peerexam.runfolder import RecordWriter, RunFolder
+
+_OFTEN, _SHARE = 5, 0.2
+"""So many answers of an agent, and such a share of them, are warned of where they are cut."""
+
+_log = logging.getLogger("peerexam")
 
 
 @dataclass(slots=True)
@@ -49,6 +56,26 @@ class Tally:
     stopped: str | None = None
     inherited: str | None = None
     again: str = "the same command asks them again"
+    _answered: Counter[str] = field(default_factory=Counter)
+    _cut: Counter[str] = field(default_factory=Counter)
+
+    def note_answer(self, answer: Answer) -> None:
+        """Take note of an answer; whose are often cut at the length limit is warned of, once."""
+        name = answer.examinee
+        self.count(f"{name} as examinee", answer.state, answer.reason)
+        self._answered[name] += 1
+        if not is_cut(answer.state, answer.reason):
+            return
+        self._cut[name] += 1
+        cut, of = self._cut[name], self._answered[name]
+        if cut == _OFTEN and cut / of >= _SHARE:
+            _log.warning(
+                "%d of %d answers of %s so far were cut at the length limit: raise "
+                "answers.max_tokens (or the agent's own), or ask for shorter answers",
+                cut,
+                of,
+                name,
+            )
 
     def count(self, who: str, state: State, reason: str | None) -> None:
         """Take note of a record, where the call behind it failed."""
@@ -123,7 +150,7 @@ def _write(block: Block, writers: dict[str, RecordWriter], tally: Tally) -> None
             writers["questions"].emit(part.question)
         for answer in part.answers:
             writers["answers"].emit(answer)
-            tally.count(f"{answer.examinee} as examinee", answer.state, answer.reason)
+            tally.note_answer(answer)
         for mark in part.marks:
             writers["marks"].emit(mark)
             tally.count(f"{mark.judge} as judge", mark.state, mark.reason)

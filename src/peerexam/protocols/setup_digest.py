@@ -18,6 +18,7 @@ _OF_AN_AGENT: IncEx = {"limits", "budget", "price", "api_key_env"}
 FREE: Mapping[str, IncEx | bool] = {
     "limits": True,
     "voting": True,
+    "pilot": True,
     "output": True,
     "prompts": True,
     "questions": {"file"},

@@ -16,6 +16,7 @@ from peerexam.agents.base import Agent
 from peerexam.agents.breaking import Breaker
 from peerexam.agents.budget import Admission, BudgetLimits, BudgetMeter, Spend
 from peerexam.agents.gate import Gate
+from peerexam.agents.overheard import Overheard
 from peerexam.agents.session import SessionClock
 from peerexam.agents.stack import LayerSettings, assemble, wrap
 from peerexam.agents.watched import Watched
@@ -40,6 +41,7 @@ from peerexam.protocols.own_answers import own_answers
 from peerexam.protocols.plan import Line, plan
 from peerexam.protocols.prices import own_price
 from peerexam.protocols.progress import Progress
+from peerexam.protocols.token_limits import role_limit
 from peerexam.protocols.watchdog import Watchdog, watching
 from peerexam.runfolder import RunFolder
 
@@ -299,13 +301,15 @@ class _Builder:
         player = Player(agent.name)
         for role in ALL_ROLES:
             if config in self._config.agents_in(role):
-                part = self._part(config, Watched(agent, self._progress, role), role)
+                heard = Overheard(Watched(agent, self._progress, role))
+                part = self._part(config, heard, role)
                 player = replace(player, **{role: getattr(part, role)})
         return player
 
     def _part(self, config: AgentConfig, agent: Agent, role: RoleName) -> Player:
         exam = self._config
         judging, questions, answers = exam.judging, exam.questions, exam.answers
+        limit = partial(role_limit, exam, config)
         return model_player(
             agent,
             self.prompts,
@@ -315,21 +319,21 @@ class _Builder:
             setting=SettingOptions(
                 attempts=questions.attempts,
                 near_duplicate=questions.near_duplicate,
-                max_tokens=questions.max_tokens,
+                max_tokens=limit("questions"),
                 temperature=questions.temperature,
                 retry_temperature=questions.retry_temperature,
-                follow_up_max_tokens=exam.follow_ups.max_tokens,
+                follow_up_max_tokens=limit("follow_ups"),
                 seed=exam.seed,
             ),
             answering=AnsweringOptions(
-                answers.max_tokens,
+                limit("answers"),
                 answers.temperature,
                 answers.truncated,
                 config.shots,
                 config.stop_at_line,
             ),
             judging=JudgingOptions(
-                reasks=judging.reasks, max_tokens=judging.max_tokens, seed=exam.seed
+                reasks=judging.reasks, max_tokens=limit("judging"), seed=exam.seed
             ),
             likelihood=LikelihoodOptions(
                 config.judge.tie_within, config.judge.pass_at, config.judge.per_token

@@ -26,6 +26,7 @@ from peerexam.protocols.standings_json import (
     estimate_json,
     full_mark_tables,
     plain,
+    planned_and_ok,
     win_rate_tables,
 )
 from peerexam.protocols.tally_settings import ExamInfo, FitnessLimits, JudgeInfo, TallySettings
@@ -109,10 +110,11 @@ def tally(
     sheets = judge_sheets(pools, pairs, settings, exam.seed, probes, twins)
     fit = [place for place, sheet in enumerate(sheets) if sheet.counts]
     quorum_met = sum(sheets[place].stands_for for place in fit) >= settings.quorum
-    counted = fit if quorum_met else list(range(len(sheets)))
+    counted = fit if quorum_met else []
     first = _first_round(table.marks, table)
     vote, ballots = _count(pools, pairs, first, counted, settings, exam.seed)
     marked = full_marks(first, settings.full_mark)
+    rows = _standings(vote, marked, counted, agents, variants or {})
     content = {
         "schema": SCHEMA,
         "exam": exam.name,
@@ -121,7 +123,10 @@ def tally(
         "status": exam.status,
         "status_reason": exam.status_reason,
         "same_model": twins,
-        "standings": _standings(vote, marked, counted, agents, variants or {}),
+        "standings": rows,
+        "no_standings": None
+        if rows or _has_none_to_give(table, agents, counted)
+        else _no_standings(table, sheets, len(fit), settings.quorum),
         "voting": {
             **_voting(vote, sheets, fit, settings, agents),
             "ballots": ballots,
@@ -136,6 +141,7 @@ def tally(
         "benchmark": Benchmark(
             pools.by_question, questions, counted, settings, exam.seed
         ).to_json(),
+        "cut_answers": _cut_answers(table, agents),
         "counts": counts_of(table, len(questions), exam.planned),
     }
     ready: dict[str, Json] = plain(content)
@@ -235,6 +241,38 @@ def _standings(
     return sorted(rows, key=lambda row: (row["rank"], row["agent"]))
 
 
+def _cut_answers(table: Gathered, agents: Sequence[str]) -> list[Json]:
+    """Agents with answers that were cut at the length limit: how many, of how many."""
+    return [
+        {"agent": name, "cut": cut, "of": planned_and_ok(table.answers_seen, name)["planned"]}
+        for name in agents
+        if (cut := table.answers_cut[name])
+    ]
+
+
+def _has_none_to_give(table: Gathered, agents: Sequence[str], counted: Sequence[int]) -> bool:
+    """Whether it has what it was for: answers that nobody was to judge, or one agent's marks."""
+    answered = any(state == "ok" for _, state in table.answers_seen)
+    if answered and not (table.marks_seen or table.verdicts_seen or table.rankings_seen):
+        return True
+    judges = [table.marks.judges[place] for place in counted]
+    return len(agents) == 1 and any(table.marks_seen[name, "ok"] for name in judges)
+
+
+def _no_standings(table: Gathered, sheets: Sequence[JudgeSheet], fit: int, quorum: int) -> str:
+    """Why nothing may be concluded, as the second half of a sentence."""
+    if not any(state == "ok" for _, state in table.answers_seen):
+        if table.answers_seen:
+            return "no agent gave an answer that could be judged"
+        if not (table.marks_seen or table.verdicts_seen):
+            return "no question has been examined"
+    if fit < quorum:
+        asked = f"only {fit} of the {quorum} judges that the exam asks for may vote"
+        left = "; ".join(f"{one.agent}: {one.why_left_out}" for one in sheets if not one.counts)
+        return f"{asked} ({left})" if left else asked
+    return "no judge that may vote compared or marked two agents on one question"
+
+
 def _voting(
     vote: VoteCount,
     sheets: Sequence[JudgeSheet],
@@ -245,7 +283,7 @@ def _voting(
     voters = sum(sheets[place].stands_for for place in fit)
     quorum_met = voters >= settings.quorum
     unplaced = [
-        {"agent": name, "why": _why_unplaced(name, sheets, fit, quorum_met)}
+        {"agent": name, "why": _why_unplaced(name, sheets, fit, settings.quorum)}
         for name, place in zip(agents, vote.places, strict=True)
         if place is None
     ]
@@ -270,12 +308,12 @@ def _voting(
     }
 
 
-def _why_unplaced(
-    name: str, sheets: Sequence[JudgeSheet], fit: Sequence[int], quorum_met: bool
-) -> str:
-    voters = [sheets[place].agent for place in fit] if quorum_met else [s.agent for s in sheets]
+def _why_unplaced(name: str, sheets: Sequence[JudgeSheet], fit: Sequence[int], quorum: int) -> str:
+    voters = [sheets[place].agent for place in fit]
     if not voters:
         return "no judge has a vote"
+    if len(voters) < quorum:
+        return f"fewer judges than the quorum of {quorum} have a vote"
     if voters == [name]:
         return "the only judge that counts is the agent itself, and nobody votes on its own answers"
     return "no ballot holds it together with another agent"
@@ -286,8 +324,8 @@ def _note(fit: int, quorum: int, vote: VoteCount, agents: Sequence[str]) -> str 
     notes: list[str] = []
     if fit < quorum:
         notes.append(
-            f"Only {fit} of the {quorum} judges that the exam asks for may vote, so these are no "
-            "standings: to show anything at all, the scores here count every judge, unfit ones too."
+            f"Only {fit} of the {quorum} judges that the exam asks for may vote, so there are no "
+            "standings."
         )
     most = int(vote.questions.max(initial=0))
     fewer = [

@@ -21,6 +21,12 @@ METHODS = {
 """The voting rules with their names as people write them."""
 
 
+_UNJUDGED = (
+    "Nothing was judged, so there are no standings: judging.marks or judging.ranking asks for "
+    "judgements, and the same command goes on from these answers."
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Tier:
     """Agents that share a tier.
@@ -62,8 +68,13 @@ def headline(standings: Standings) -> str:
     'A is ahead of B and C; B and C are not told apart.'
     """
     groups = tiers(standings)
+    if not groups and has_standings(standings):
+        agents = tuple(standings["win_rates"]["agents"])
+        return _one_tier(Tier(agents, True)) if len(agents) == 1 else _UNJUDGED
     if not groups:
-        return "There are no standings, so nothing may be concluded."
+        why = standings.get("no_standings")
+        since = f": {why}" if why else ""
+        return f"There are no standings, so nothing may be concluded{since}."
     voting = standings.get("voting") or {}
     if voting.get("quorum_met") is False:
         have = counted(number_of_judges(standings), "judge")
@@ -74,6 +85,14 @@ def headline(standings: Standings) -> str:
     if len(groups) == 1:
         return _one_tier(groups[0])
     return _two_tiers(*groups) if len(groups) == 2 else _many_tiers(groups)
+
+
+def has_standings(standings: Standings) -> bool:
+    """Whether a run has what it was for: standings by enough judges, where any were to follow."""
+    if "no_standings" in standings:
+        return standings["no_standings"] is None
+    voting = standings.get("voting") or {}
+    return bool(standings.get("standings")) and voting.get("quorum_met") is not False
 
 
 def _one_tier(tier: Tier) -> str:
@@ -110,7 +129,9 @@ def basis(standings: Standings) -> str:
     judges = list(voting.get("judges_counted", []))
     if not judges:
         return "No judge counted."
-    questions = max((row["questions"] for row in standings.get("standings", [])), default=0)
+    if not standings.get("standings"):
+        return "No vote was counted."
+    questions = max(row["questions"] for row in standings["standings"])
     confidence = voting.get("confidence")
     level = "" if confidence is None else f", {100 * confidence:g} % intervals"
     method = METHODS.get(voting.get("method", ""), "voting")
@@ -142,8 +163,7 @@ def _likelihood_note(standings: Standings) -> list[str]:
 
 def _unfit_note(standings: Standings) -> list[str]:
     unfit = [judge["agent"] for judge in standings.get("judges", []) if not judge.get("fit", True)]
-    voting = standings.get("voting") or {}
-    voters = unfit if voting.get("quorum_met") is False else voting.get("judges_counted", [])
+    voters = (standings.get("voting") or {}).get("judges_counted", [])
     notes = []
     for names, fate in (
         ([name for name in unfit if name not in voters], "lost the vote"),
@@ -156,6 +176,8 @@ def _unfit_note(standings: Standings) -> list[str]:
 
 
 def _coordinator_notes(standings: Standings) -> list[str]:
+    if standings.get("no_standings"):
+        return []  # the headline says why
     voting = standings.get("voting") or {}
     notes = [voting["note"]] if voting.get("note") else []
     return notes + [
@@ -187,12 +209,24 @@ def _variants_note(standings: Standings) -> list[str]:
     ]
 
 
+def _cut_note(standings: Standings) -> list[str]:
+    cut = standings.get("cut_answers") or []
+    if not cut:
+        return []
+    whose = [f"{row['agent']} ({row['cut']} of {row['of']})" for row in cut]
+    return [
+        f"Answers were cut at the length limit: {listed(whose)}. A cut answer may be marked down "
+        "for what it did not come to: raise answers.max_tokens, or ask for shorter answers."
+    ]
+
+
 def cautions(standings: Standings) -> list[str]:
     """What a reader must know before leaning on the standings, a paragraph each."""
     return [
         *_coordinator_notes(standings),
         *_few_judges_note(standings),
         *_unfit_note(standings),
+        *_cut_note(standings),
         *_likelihood_note(standings),
         *_variants_note(standings),
     ]

@@ -119,6 +119,7 @@ def _standings_facts(standings: Mapping[str, Json]) -> dict[str, Any]:
     rounds, depth = basis_view.depth_table(standings)
     return {
         "headline": conclusion.headline(standings),
+        "has_standings": conclusion.has_standings(standings),
         "basis": conclusion.basis(standings),
         "cautions": conclusion.cautions(standings),
         "voting": standings.get("voting") or {},

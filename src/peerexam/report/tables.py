@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from peerexam.calls import Json
-from peerexam.report.conclusion import Standings, basis, cautions, headline
+from peerexam.report.conclusion import Standings, basis, cautions, has_standings, headline
 from peerexam.report.inert import Cell, csv_text, markdown_text, printable, width_of
 from peerexam.report.judges_view import Measure, judge_rows, one_model
 from peerexam.report.numbers import MISSING, signed, span
@@ -45,7 +45,8 @@ def standings_text(standings: Standings) -> str:
     parts = [_paragraph(headline(standings)), _paragraph(basis(standings))]
     if standings.get("status") == "partial":
         why = standings.get("status_reason") or "the run did not finish"
-        parts.insert(0, _paragraph(f"PARTIAL: {why}"))
+        # What says that there are no standings stands first.
+        parts.insert(int(not has_standings(standings)), _paragraph(f"PARTIAL: {why}"))
     rows = [
         (
             f"{row.rank} ({row.ranks})",
