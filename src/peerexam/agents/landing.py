@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from peerexam.agents.base import Wrapper
+from peerexam.agents.timer import of_running_loop
 from peerexam.calls import Completion, Request
 from peerexam.errors import CallError
 
@@ -43,14 +44,14 @@ class WindingUp:
     and go on sending until its turn comes.
 
     Attributes:
-        until: By the loop's clock; None while nobody stops it.
+        until: By the loop's `LoopClock`; None while nobody stops it.
     """
 
     until: float | None = None
 
     def begin(self) -> None:
         """From now on nothing is sent, and the grace runs for all that was."""
-        self.until = asyncio.get_running_loop().time() + GRACE
+        self.until = of_running_loop().now() + GRACE
 
 
 _winding_up: ContextVar[WindingUp | None] = ContextVar("winding up of this program", default=None)
@@ -65,7 +66,7 @@ def _left_of(grace: float) -> float:
     flag = _winding_up.get()
     if flag is None or flag.until is None:
         return grace
-    return max(0.0, min(grace, flag.until - asyncio.get_running_loop().time()))
+    return max(0.0, min(grace, flag.until - of_running_loop().now()))
 
 
 class Flight:
@@ -136,13 +137,14 @@ class Flight:
         Each level of the work that is called off tells those below it, so one who waits here hears
         it several times, and the answer is paid for all the same.
         """
-        loop = asyncio.get_running_loop()
-        until, told_again = loop.time() + grace, False
-        while not self._task.done() and (left := until - loop.time()) > 0:
+        clock, told_again = of_running_loop(), False
+        until = clock.start() + grace
+        while not self._task.done() and (left := until - clock.now()) > 0:
             try:
                 await asyncio.wait((self._task,), timeout=left)
             except asyncio.CancelledError:
                 told_again = True
+        clock.stop()
         return told_again
 
     async def _run(self, work: Coroutine[Any, Any, Completion]) -> None:
