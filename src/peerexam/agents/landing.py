@@ -8,10 +8,11 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
-from peerexam.agents.base import Wrapper
+from peerexam.agents.base import Agent, Wrapper
 from peerexam.agents.timer import of_running_loop
 from peerexam.calls import Completion, Request
 from peerexam.errors import CallError
+from peerexam.ledger.base import Ledger
 
 GRACE = 10.0
 """Seconds for which a call that was sent is waited for when the work is called off."""
@@ -174,15 +175,26 @@ class Landing(Wrapper):
     """Says of a flight whether the provider is being asked; it stands next to the provider.
 
     What still waits for a place, or between two attempts, was not sent, and once the work is
-    called off it is simply not sent.
+    called off, or its answer could not be stored, it is simply not sent.
+
+    Args:
+        inner: What sends a call.
+        ledger: Where the answer is to be stored; None where it is not.
     """
+
+    def __init__(self, inner: Agent, ledger: Ledger | None = None) -> None:
+        super().__init__(inner)
+        self._ledger = ledger
 
     async def complete(self, request: Request) -> Completion:
         """Ask the inner agent.
 
         Raises:
             asyncio.CancelledError: The work was called off before, or this attempt failed after.
+            LedgerFileError: An answer could not be stored; this was not asked.
         """
+        if self._ledger is not None and not self._ledger.is_ready:
+            await self._ledger.ready()
         passage = _passage.get()
         if passage is None:
             return await self.inner.complete(request)

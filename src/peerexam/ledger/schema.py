@@ -114,7 +114,8 @@ def _mend(error: sqlite3.Error) -> str:
         sqlite3.SQLITE_FULL: "make room on the disk and run the same command again",
         sqlite3.SQLITE_IOERR: "the disk failed or is full; mend it and run the same command again",
         sqlite3.SQLITE_READONLY: "make the file and its folder writable",
-        sqlite3.SQLITE_CANTOPEN: "is it a file, in a folder that can be written to?",
+        sqlite3.SQLITE_CANTOPEN: "is it a file, in a folder that can be written "
+        "to, and may this process open more files (ulimit -n)?",
         sqlite3.SQLITE_BUSY: "another process has held it for too long; run the same command again",
     }.get(primary or -1, "it was left as it is; run the same command again")
 
