@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import re
@@ -16,6 +17,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+import peerexam
+from peerexam.agents.base import Agent
+from peerexam.agents.function import ScriptedAgent
+from peerexam.calls import Request
+from peerexam.protocols.config import ExamConfig
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs limits on a process")
 
@@ -272,3 +279,39 @@ def test_a_killed_process_leaves_the_ledger_to_the_next(tmp_path: Path, chat_ser
     assert (tmp_path / "out" / "ledger.sqlite-lock").exists()
     ended = run(tmp_path, "--out", "out")
     assert "report" in ended.stdout, ended.stderr
+
+
+def test_one_process_may_run_two_exams_on_one_ledger_and_asks_nothing_twice(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "questions.txt").write_text("".join(f"Question {n}?\n" for n in range(30)))
+    config = ExamConfig.model_validate(
+        {
+            "name": "shared",
+            "agents": [{"name": name, "model": f"file/{name}"} for name in ("one", "two")],
+            "questions": {"file": tmp_path / "questions.txt"},
+            "judging": {"ranking": "none", "marks": False},
+            "voting": {"rounds": 10},
+        }
+    )
+    asked: list[str] = []
+
+    def agents() -> dict[str, Agent]:
+        async def reply(request: Request) -> str:
+            asked.append(request.messages[-1].content)
+            await asyncio.sleep(0.01)
+            return "An answer."
+
+        return {name: ScriptedAgent(reply, name) for name in ("one", "two")}
+
+    def hold(out: str) -> None:
+        peerexam.run(config, tmp_path / out, db=str(tmp_path / "ledger.sqlite"), agents=agents())
+
+    threads = [threading.Thread(target=hold, args=(out,)) for out in ("first", "second")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(asked) == 60
+    first, second = ((tmp_path / out / "answers.jsonl").read_bytes() for out in ("first", "second"))
+    assert first == second

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -343,6 +346,112 @@ async def test_an_upgrade_that_fails_leaves_the_old_ledger_as_it_was(tmp_path: P
     async with SqliteLedger.open(path) as ledger:
         assert await ledger.find("a") == Completion("A", call="a")
         assert (await ledger.totals()).calls == 1
+
+
+# --- claims within one process -----------------------------------------------------------------
+
+
+async def still_waits(waiting: asyncio.Future[Any]) -> bool:
+    done, _ = await asyncio.wait({waiting}, timeout=0.2)
+    return not done
+
+
+async def test_two_ledgers_of_one_process_wait_for_each_others_calls(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.sqlite"
+    async with SqliteLedger.open(path) as one, SqliteLedger.open(path) as two:
+        assert await one.reserve("k") is None
+        waiting = asyncio.ensure_future(two.reserve("k"))
+        assert await still_waits(waiting)
+        assert await two.find("k") is None, "looking does not wait"
+        await put(one, "k", Completion("4"))
+        assert await waiting == Completion("4", call="k")
+        # Given up, or failed, it may be asked by the other; so may what a closed ledger held.
+        assert await one.reserve("given up") is None
+        waiting = asyncio.ensure_future(two.reserve("given up"))
+        assert await still_waits(waiting)
+        await one.release("given up")
+        assert await waiting is None
+        assert await one.reserve("failed") is None
+        waiting = asyncio.ensure_future(two.reserve("failed"))
+        await put(one, "failed", Failure("E", "no"))
+        assert await waiting == Failure("E", "no")
+        assert await one.reserve("left") is None
+        waiting = asyncio.ensure_future(two.reserve("left"))
+        assert await still_waits(waiting)
+        await one.close()
+        assert await waiting is None
+    assert names_in(tmp_path) == ["ledger.sqlite"]
+
+
+async def test_a_waiter_that_is_cancelled_leaves_the_others_theirs(tmp_path: Path) -> None:
+    async with SqliteLedger.open(tmp_path / "ledger.sqlite") as ledger:
+        assert await ledger.reserve("k") is None
+        waiting = [asyncio.ensure_future(ledger.reserve("k")) for _ in range(3)]
+        assert await still_waits(waiting[0])
+        waiting[0].cancel()
+        await ledger.release("k")
+        done, left = await asyncio.wait(waiting[1:], return_when=asyncio.FIRST_COMPLETED)
+        assert len(done) == 1
+        await put(ledger, "k", Completion("4"))
+        assert [await other for other in left] == [Completion("4", call="k")]
+
+
+def test_claims_hold_between_the_loops_of_two_threads(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.sqlite"
+    asked: list[int] = []
+
+    async def work(name: str) -> None:
+        async with SqliteLedger.open(path) as ledger:
+            for number in range(50):
+                if isinstance(await ledger.reserve(f"k{number}"), Completion):
+                    continue
+                asked.append(number)
+                await asyncio.sleep(0.001)
+                await put(ledger, f"k{number}", Completion(name))
+
+    threads = [threading.Thread(target=asyncio.run, args=(work(name),)) for name in ("one", "two")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(asked) == list(range(50))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_process_neither_has_the_lock_nor_keeps_it(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.sqlite"
+    program = """
+import asyncio, os, sys, time
+from pathlib import Path
+from peerexam.ledger.sqlite import SqliteLedger
+
+async def main(path):
+    ledger = SqliteLedger.open(path)
+    await ledger.begin()
+    pid = os.fork()
+    if pid == 0:
+        os.close(1)
+        time.sleep(60)
+    os.write(1, str(pid).encode())
+    os._exit(0)
+
+asyncio.run(main(Path(sys.argv[1])))
+"""
+    command = [sys.executable, "-c", program, str(path)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    child = int(process.stdout.read())
+    process.stdout.close()
+    process.wait()
+
+    async def begins() -> None:
+        async with SqliteLedger.open(path) as ledger:
+            await ledger.begin()
+
+    try:
+        asyncio.run(begins())
+    finally:
+        os.kill(child, signal.SIGKILL)
 
 
 # --- by URL ------------------------------------------------------------------------------------
