@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import json
 import os
 import shutil
 import signal
@@ -15,6 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from peerexam.calls import (
     Call,
@@ -27,6 +31,7 @@ from peerexam.calls import (
     encoded,
     request_to_json,
 )
+from peerexam.cli import main
 from peerexam.errors import LedgerFileError, SetupError
 from peerexam.ledger.base import Failure, Totals
 from peerexam.ledger.opening import open_ledger
@@ -245,6 +250,116 @@ async def test_a_ledger_torn_inside_says_so_where_it_is_read(tmp_path: Path) -> 
             await ledger.find("k1")
         with pytest.raises(LedgerFileError, match=r"ledger\.sqlite: .*torn"):
             await put(ledger, "new", Completion("x"))
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """A ledger with answers, failures and two agents."""
+    path = tmp_path_factory.mktemp("sound") / "ledger.sqlite"
+
+    async def fill() -> None:
+        async with SqliteLedger.open(path) as ledger, asyncio.TaskGroup() as group:
+            for key in KEYS:
+                group.create_task(put(ledger, key, Completion("x" * 300), key[:1]))
+            group.create_task(put(ledger, "failed", Failure("E", "no")))
+
+    asyncio.run(fill())
+    return path.read_bytes()
+
+
+KEYS = [hashlib.sha256(b"%d" % number).hexdigest() for number in range(120)]
+
+
+@given(
+    flips=st.lists(st.tuples(st.integers(0, 2**31), st.integers(1, 255)), min_size=1),
+    head=st.booleans(),
+)
+@settings(max_examples=150)
+def test_whatever_bytes_are_flipped_only_the_ledgers_own_error_is_raised(
+    tmp_path_factory: pytest.TempPathFactory,
+    sound: bytes,
+    flips: list[tuple[int, int]],
+    head: bool,
+) -> None:
+    content = bytearray(sound)
+    for place, flip in flips:
+        # Half of the examples hit headers: the file's, and the beginnings of its pages.
+        where = place % 16384 % 100 + place // 16384 * 16384 if head else place
+        content[where % len(content)] ^= flip
+    path = tmp_path_factory.mktemp("flipped") / "ledger.sqlite"
+    path.write_bytes(content)
+
+    async def use() -> list[str]:
+        said = []
+        for each in (_look_up, _audit, _go_on):
+            try:
+                async with SqliteLedger.open(path) as ledger:
+                    await each(ledger)
+            except LedgerFileError as error:
+                said.append(str(error))
+        return said
+
+    for complaint in asyncio.run(use()):
+        assert complaint.startswith(f"{path}: ")
+        assert "\n" not in complaint
+        assert "left as it is" in complaint or "name another file" in complaint, complaint
+    shutil.rmtree(path.parent)
+
+
+async def _look_up(ledger: SqliteLedger) -> None:
+    await ledger.begin()
+    for key in (*KEYS, "failed"):
+        await ledger.reserve(key)
+
+
+async def _audit(ledger: SqliteLedger) -> None:
+    await ledger.totals_by_agent()
+    await ledger.known_keys()
+    async for call in ledger.calls():
+        await ledger.stored(call.key)
+
+
+async def _go_on(ledger: SqliteLedger) -> None:
+    for key in (*KEYS[:40], "new", "failed"):
+        await put(ledger, key, Completion("y"), key[:1])
+    await put(ledger, KEYS[50], Failure("E", "no"))
+
+
+@pytest.mark.parametrize("page", range(1, 11))
+async def test_what_can_be_read_of_a_torn_ledger_is_saved_as_the_message_says(
+    tmp_path: Path, sound: bytes, page: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    torn, saved = tmp_path / "torn.sqlite", tmp_path / "saved.sqlite"
+    content = bytearray(sound)
+    content[page * 16384 : (page + 1) * 16384] = b"\xee" * 16384
+    torn.write_bytes(content)
+    assert main(["salvage", str(torn), str(saved), "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert torn.read_bytes() == content
+    async with SqliteLedger.open(saved) as ledger:
+        known = await ledger.known_keys()
+        assert len(known) == said["saved"]
+        assert known <= set(KEYS)
+        # One page holds the keys' index, one a tree's root, most some forty of the calls.
+        assert len(known) >= (0 if said["unreadable"] > 100 else 60)
+        assert all([await ledger.completion(key) for key in known])
+        await put(ledger, "new", Completion("x"))
+        assert (await ledger.totals()).calls == len(known) + 1
+
+
+def test_salvage_names_what_it_cannot_begin_with(
+    tmp_path: Path, sound: bytes, capsys: pytest.CaptureFixture[str]
+) -> None:
+    torn = tmp_path / "torn.sqlite"
+    torn.write_bytes(b"\xee" * 100 + sound[100:])
+    for old, new in (
+        (torn, "new.sqlite"),
+        (tmp_path / "none", "new.sqlite"),
+        (torn, "torn.sqlite"),
+    ):
+        assert main(["salvage", str(old), str(tmp_path / new)]) == 2
+        (line,) = capsys.readouterr().err.splitlines()
+        assert line.startswith(f"peerexam: {tmp_path}")
 
 
 def test_a_folder_or_a_missing_folder_is_named(tmp_path: Path) -> None:

@@ -26,12 +26,14 @@ from peerexam.ledger.entries import (
 )
 from peerexam.ledger.schema import (
     SCHEMA,
+    UNREADABLE,
     Key,
     open_database,
+    reading,
     refusal,
-    refusals,
     shown_key,
     stored_key,
+    unreadable,
 )
 from peerexam.ledger.sqlite_claims import Claims
 from peerexam.ledger.sqlite_store import SqliteStore
@@ -88,7 +90,7 @@ class SqliteLedger:
         Raises:
             LedgerFileError: As `open`.
         """
-        with closing(open_database(Path(path))) as connection, refusals(Path(path)):
+        with closing(open_database(Path(path))) as connection, reading(Path(path)):
             for fingerprint, request in connection.execute(_ANSWERED):
                 yield json.loads(fingerprint), json.loads(request)
 
@@ -152,9 +154,11 @@ class SqliteLedger:
         """
         try:
             row = self._reader.execute(_FIND, (stored_key(key),)).fetchone()
+            return None if row is None else completion_of(key, row[0])
         except sqlite3.Error as error:
             raise refusal(self.path, error) from error
-        return None if row is None else completion_of(key, row[0])
+        except UNREADABLE as error:
+            raise unreadable(self.path) from error
 
     async def find(self, key: str) -> Outcome | None:
         """What is stored under a request key, its `call` set; None where there is nothing.
@@ -165,11 +169,9 @@ class SqliteLedger:
         completion = await self.completion(key)
         if completion is not None:
             return completion
-        try:
+        with reading(self.path):
             row = self._reader.execute(_FIND_FAILURE, (stored_key(key),)).fetchone()
-        except sqlite3.Error as error:
-            raise refusal(self.path, error) from error
-        return None if row is None else failure_of(row[0])
+            return None if row is None else failure_of(row[0])
 
     async def reserve(self, key: str) -> Outcome | None:
         """What `find` gives; where that is no completion, the right to ask with it.
@@ -291,7 +293,7 @@ class SqliteLedger:
         """Read many rows in another thread, on a connection that nobody else waits for."""
 
         def run() -> T:
-            with closing(open_database(self.path)) as connection, refusals(self.path):
+            with closing(open_database(self.path)) as connection, reading(self.path):
                 return read(connection)
 
         return await asyncio.to_thread(run)

@@ -10,7 +10,7 @@ from pathlib import Path
 from peerexam.calls import Completion
 from peerexam.ledger.base import Failure, Outcome
 from peerexam.ledger.entries import Entry, completion_of
-from peerexam.ledger.schema import Key, refusals, stored_key
+from peerexam.ledger.schema import Key, reading, stored_key
 from peerexam.ledger.sqlite_claims import Claims
 from peerexam.ledger.tallies import tallies_of
 
@@ -69,7 +69,7 @@ class SqliteStore:
             self._claims.free([entry.call.key for entry in entries])
 
     def _commit(self, entries: Sequence[Entry]) -> list[Outcome]:
-        with refusals(self._path):
+        with reading(self._path):
             if self._connection.in_transaction:  # an earlier rollback failed with its disk
                 self._connection.execute("ROLLBACK")
             self._connection.execute("BEGIN IMMEDIATE")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import (
-    AsyncIterator,
+    AsyncGenerator,
     Awaitable,
     Callable,
     Coroutine,
@@ -112,11 +112,12 @@ def _leaves(failure: BaseException) -> Iterable[BaseException]:
 
 async def in_order(
     items: Iterable[S], work: Callable[[S], Awaitable[T]], window: int
-) -> AsyncIterator[T]:
+) -> AsyncGenerator[T, None]:
     """Work on `window` items at a time and yield the results in the order of the items.
 
     Items are drawn as places come free, so a long or endless stream stays in constant memory; a
-    slow item does not stop those behind it until four windows of finished ones wait.
+    slow item does not stop those behind it until four windows of finished ones wait. Who may leave
+    early closes it (`contextlib.aclosing`): what was sent is waited for, and has to be stored.
 
     Raises:
         LedgerFileError: As soon as `work` raises it for any item: what the others ask meanwhile
