@@ -88,7 +88,16 @@ def test_a_bad_folder_is_named_with_the_fix_before_anything_is_paid(
         ["run", "exam.yaml", "--out", out, "--db", "elsewhere.sqlite"],
         ["run", "exam.yaml", "--out", out],
         ["generate", "set.yaml", "--out", out],
-        ["consistency", f"openai/one@{server.url}", "--out", out, "--db", "elsewhere.sqlite"],
+        [
+            "consistency",
+            "arithmetic",
+            "--agents",
+            f"openai/one@{server.url}",
+            "--out",
+            out,
+            "--db",
+            "elsewhere.sqlite",
+        ],
     ]
     try:
         for command in commands:
@@ -146,7 +155,7 @@ def test_a_disk_that_fills_up_with_records_is_named(tmp_path: Path, chat_server:
         subprocess.run(["umount", str(place)], check=True)
     asked = len(server.requests)
     subprocess.run([*command[:-4], "--out", "big", *command[-2:]], cwd=tmp_path, timeout=60)
-    assert len(server.requests) == 120 > asked > 0, "what was paid for is in the ledger"
+    assert len(server.requests) == 120 >= asked > 0, "what was paid for is in the ledger"
 
 
 @pytest.mark.parametrize("after", [0.12, 0.2, 0.35, 0.5, 0.8])
