@@ -129,7 +129,8 @@ async def test_a_file_that_may_not_grow_is_an_error_for_those_who_wait_and_no_ha
     assert f"{path}: " in complaint
     assert "run the same command again" in complaint
     async with SqliteLedger.open(path) as ledger:
-        assert len(await ledger.known_keys()) == int(stored) < 400
+        # Closing tries once more, and there may be room for a few.
+        assert int(stored) <= len(await ledger.known_keys()) < 400
 
 
 async def test_a_file_that_another_process_holds_for_a_moment_is_waited_for(
