@@ -149,6 +149,7 @@ def test_a_wrong_config_is_said_in_one_line_and_status_2(
         "import",
         "agents",
         "selftest",
+        "salvage",
         "weights",
         "serve",
         "schema",

@@ -10,7 +10,16 @@ import pytest
 
 from peerexam.agents.base import Feature
 from peerexam.agents.ledgered import Ledgered
-from peerexam.calls import Completion, Json, Message, Request, Sampling, State
+from peerexam.calls import (
+    Completion,
+    Json,
+    Message,
+    Request,
+    Sampling,
+    State,
+    call_of,
+    encoded,
+)
 from peerexam.errors import BudgetReachedError, PermanentError, RateLimitedError
 from peerexam.ledger.base import Failure
 from peerexam.ledger.sqlite import SqliteLedger
@@ -212,8 +221,9 @@ async def test_the_answer_that_another_process_stored_first_is_the_one_handed_on
                 group.create_task(Ledgered(late, mine).complete(ask())),
             ]
             await asyncio.sleep(0.01)
-            quick = Counting("alpha", lambda _: Completion("four"))
-            first = await Ledgered(quick, theirs).complete(ask())
+            # Recorded without a claim, as by a process on another machine.
+            key = call_of("alpha", encoded(dict(slow.fingerprint)), ask())
+            first = await theirs.record(key, Completion("four"))
             slow.gate.set()
             late.gate.set()
         assert [task.result() for task in after] == [first, first]

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import time
 
 import pytest
 
 from peerexam.agents.deadline import Timed
 from peerexam.agents.function import ScriptedAgent
-from peerexam.agents.timer import Timer
+from peerexam.agents.session import SessionClock
+from peerexam.agents.timer import Timer, of_running_loop, time_limit
 from peerexam.calls import Message, Request
-from peerexam.errors import CallTimeoutError
+from peerexam.errors import BudgetReachedError, CallTimeoutError
 
 ASK = Request((Message("user", "Why?"),))
 
@@ -81,3 +83,73 @@ async def test_a_cancellation_that_was_swallowed_leaves_no_trace() -> None:
     task = asyncio.current_task()
     assert task is not None
     assert task.cancelling() == 0
+
+
+# --- stalls of the loop ------------------------------------------------------------------------
+
+
+async def test_a_loop_that_is_held_up_for_longer_than_the_limit_loses_no_reply() -> None:
+    async def held_up(request: Request) -> str:
+        time.sleep(1.5)  # noqa: ASYNC251  (as a stopped process would)
+        await asyncio.sleep(0.01)  # the reply is read only now
+        return "here"
+
+    assert (await Timed(ScriptedAgent(held_up), 0.8).complete(ASK)).text == "here"
+    async with asyncio.TaskGroup() as group:  # one holds up the loop, the other's limit passes
+        group.create_task(Timed(ScriptedAgent(held_up), 60).complete(ASK))
+        other = group.create_task(Timed(ScriptedAgent(_soon), 0.8).complete(ASK))
+    assert other.result().text == "soon"
+
+
+async def _soon(request: Request) -> str:
+    await asyncio.sleep(0.4)
+    return "soon"
+
+
+async def test_a_limit_holds_again_once_the_loop_goes_on() -> None:
+    async def hangs() -> None:
+        with time_limit(0.8):
+            time.sleep(1.5)  # noqa: ASYNC251
+            await asyncio.Event().wait()
+
+    with pytest.raises(TimeoutError):
+        await hangs()
+
+
+async def test_no_limit_is_none_and_a_cancellation_from_outside_is_no_time_out() -> None:
+    async def waits() -> None:
+        with time_limit(60):
+            await asyncio.Event().wait()
+
+    with time_limit(None):
+        task = asyncio.create_task(waits())
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+
+async def test_the_loops_clock_leaves_out_what_it_was_held_up_for() -> None:
+    clock = of_running_loop()
+    began = clock.start()
+    time.sleep(1.5)  # noqa: ASYNC251
+    await asyncio.sleep(0)
+    assert 0 < clock.now() - began <= 0.6  # two beats of a quarter, and what the test itself takes
+    await asyncio.sleep(0.7)  # several beats: nothing is left out of time in which the loop runs
+    assert clock.now() - began >= 0.7
+    assert clock.stop() - began >= 0.7
+
+
+async def test_a_stop_uses_nothing_of_a_session() -> None:
+    ended: list[BudgetReachedError] = []
+    session = SessionClock(1.0)
+    session.when_over(ended.append)
+    session.start()
+    timer = Timer(60)  # a call is under way
+    time.sleep(1.5)  # noqa: ASYNC251
+    await asyncio.sleep(0.1)
+    assert not ended
+    assert session.would_break(0.1) is None
+    await asyncio.sleep(1.0)
+    assert len(ended) == 1
+    timer.stop()

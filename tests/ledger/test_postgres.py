@@ -86,6 +86,33 @@ def test_a_url_that_libpq_cannot_read_is_not_repeated(url: str) -> None:
     assert "postgresql://user@host:5432/database" in said
 
 
+def test_a_database_without_an_encoding_is_refused_with_the_fix(postgres_url: str) -> None:
+    name = postgres_url.rpartition("/")[2] + "_ascii"
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute(
+            f"CREATE DATABASE {name} ENCODING 'SQL_ASCII' LC_COLLATE 'C' LC_CTYPE 'C'"
+            " TEMPLATE template0".encode()
+        )
+    try:
+        with pytest.raises(LedgerFileError, match=r"SQL_ASCII.*createdb --encoding=UTF8") as error:
+            PostgresLedger.open(postgres_url + "_ascii")
+        assert name in str(error.value)
+    finally:
+        with psycopg.connect(postgres_url, autocommit=True) as connection:
+            connection.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
+
+
+async def test_the_encoding_that_the_environment_asks_for_changes_nothing(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PGCLIENTENCODING", "SQL_ASCII")
+    async with PostgresLedger.open(postgres_url) as ledger:
+        call = call_of("one", b"{}", Request((Message("user", "q"),)))
+        await ledger.record(call, Completion("\u00e9"))
+        assert await ledger.known_keys() == {call.key}
+        assert await ledger.find(call.key) == Completion("\u00e9", call=call.key)
+
+
 def test_a_schema_of_another_program_is_refused_and_left_alone(postgres_url: str) -> None:
     execute(postgres_url, "CREATE SCHEMA peerexam CREATE TABLE theirs (x integer)")
     assert "belongs to another program; it was left as it is" in refused(postgres_url)

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import json
+import os
 import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from peerexam.calls import (
     Call,
@@ -24,6 +31,7 @@ from peerexam.calls import (
     encoded,
     request_to_json,
 )
+from peerexam.cli import main
 from peerexam.errors import LedgerFileError, SetupError
 from peerexam.ledger.base import Failure, Totals
 from peerexam.ledger.opening import open_ledger
@@ -121,7 +129,8 @@ async def test_a_file_that_may_not_grow_is_an_error_for_those_who_wait_and_no_ha
     assert f"{path}: " in complaint
     assert "run the same command again" in complaint
     async with SqliteLedger.open(path) as ledger:
-        assert len(await ledger.known_keys()) == int(stored) < 400
+        # Closing tries once more, and there may be room for a few.
+        assert int(stored) <= len(await ledger.known_keys()) < 400
 
 
 async def test_a_file_that_another_process_holds_for_a_moment_is_waited_for(
@@ -244,6 +253,116 @@ async def test_a_ledger_torn_inside_says_so_where_it_is_read(tmp_path: Path) -> 
             await put(ledger, "new", Completion("x"))
 
 
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """A ledger with answers, failures and two agents."""
+    path = tmp_path_factory.mktemp("sound") / "ledger.sqlite"
+
+    async def fill() -> None:
+        async with SqliteLedger.open(path) as ledger, asyncio.TaskGroup() as group:
+            for key in KEYS:
+                group.create_task(put(ledger, key, Completion("x" * 300), key[:1]))
+            group.create_task(put(ledger, "failed", Failure("E", "no")))
+
+    asyncio.run(fill())
+    return path.read_bytes()
+
+
+KEYS = [hashlib.sha256(b"%d" % number).hexdigest() for number in range(120)]
+
+
+@given(
+    flips=st.lists(st.tuples(st.integers(0, 2**31), st.integers(1, 255)), min_size=1),
+    head=st.booleans(),
+)
+@settings(max_examples=150)
+def test_whatever_bytes_are_flipped_only_the_ledgers_own_error_is_raised(
+    tmp_path_factory: pytest.TempPathFactory,
+    sound: bytes,
+    flips: list[tuple[int, int]],
+    head: bool,
+) -> None:
+    content = bytearray(sound)
+    for place, flip in flips:
+        # Half of the examples hit headers: the file's, and the beginnings of its pages.
+        where = place % 16384 % 100 + place // 16384 * 16384 if head else place
+        content[where % len(content)] ^= flip
+    path = tmp_path_factory.mktemp("flipped") / "ledger.sqlite"
+    path.write_bytes(content)
+
+    async def use() -> list[str]:
+        said = []
+        for each in (_look_up, _audit, _go_on):
+            try:
+                async with SqliteLedger.open(path) as ledger:
+                    await each(ledger)
+            except LedgerFileError as error:
+                said.append(str(error))
+        return said
+
+    for complaint in asyncio.run(use()):
+        assert complaint.startswith(f"{path}: ")
+        assert "\n" not in complaint
+        assert "left as it is" in complaint or "name another file" in complaint, complaint
+    shutil.rmtree(path.parent)
+
+
+async def _look_up(ledger: SqliteLedger) -> None:
+    await ledger.begin()
+    for key in (*KEYS, "failed"):
+        await ledger.reserve(key)
+
+
+async def _audit(ledger: SqliteLedger) -> None:
+    await ledger.totals_by_agent()
+    await ledger.known_keys()
+    async for call in ledger.calls():
+        await ledger.stored(call.key)
+
+
+async def _go_on(ledger: SqliteLedger) -> None:
+    for key in (*KEYS[:40], "new", "failed"):
+        await put(ledger, key, Completion("y"), key[:1])
+    await put(ledger, KEYS[50], Failure("E", "no"))
+
+
+@pytest.mark.parametrize("page", range(1, 11))
+async def test_what_can_be_read_of_a_torn_ledger_is_saved_as_the_message_says(
+    tmp_path: Path, sound: bytes, page: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    torn, saved = tmp_path / "torn.sqlite", tmp_path / "saved.sqlite"
+    content = bytearray(sound)
+    content[page * 16384 : (page + 1) * 16384] = b"\xee" * 16384
+    torn.write_bytes(content)
+    assert main(["salvage", str(torn), str(saved), "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert torn.read_bytes() == content
+    async with SqliteLedger.open(saved) as ledger:
+        known = await ledger.known_keys()
+        assert len(known) == said["saved"]
+        assert known <= set(KEYS)
+        # One page holds the keys' index, one a tree's root, most some forty of the calls.
+        assert len(known) >= (0 if said["unreadable"] > 100 else 60)
+        assert all([await ledger.completion(key) for key in known])
+        await put(ledger, "new", Completion("x"))
+        assert (await ledger.totals()).calls == len(known) + 1
+
+
+def test_salvage_names_what_it_cannot_begin_with(
+    tmp_path: Path, sound: bytes, capsys: pytest.CaptureFixture[str]
+) -> None:
+    torn = tmp_path / "torn.sqlite"
+    torn.write_bytes(b"\xee" * 100 + sound[100:])
+    for old, new in (
+        (torn, "new.sqlite"),
+        (tmp_path / "none", "new.sqlite"),
+        (torn, "torn.sqlite"),
+    ):
+        assert main(["salvage", str(old), str(tmp_path / new)]) == 2
+        (line,) = capsys.readouterr().err.splitlines()
+        assert line.startswith(f"peerexam: {tmp_path}")
+
+
 def test_a_folder_or_a_missing_folder_is_named(tmp_path: Path) -> None:
     with pytest.raises(LedgerFileError, match="is it a file"):
         SqliteLedger.open(tmp_path)
@@ -343,6 +462,112 @@ async def test_an_upgrade_that_fails_leaves_the_old_ledger_as_it_was(tmp_path: P
     async with SqliteLedger.open(path) as ledger:
         assert await ledger.find("a") == Completion("A", call="a")
         assert (await ledger.totals()).calls == 1
+
+
+# --- claims within one process -----------------------------------------------------------------
+
+
+async def still_waits(waiting: asyncio.Future[Any]) -> bool:
+    done, _ = await asyncio.wait({waiting}, timeout=0.2)
+    return not done
+
+
+async def test_two_ledgers_of_one_process_wait_for_each_others_calls(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.sqlite"
+    async with SqliteLedger.open(path) as one, SqliteLedger.open(path) as two:
+        assert await one.reserve("k") is None
+        waiting = asyncio.ensure_future(two.reserve("k"))
+        assert await still_waits(waiting)
+        assert await two.find("k") is None, "looking does not wait"
+        await put(one, "k", Completion("4"))
+        assert await waiting == Completion("4", call="k")
+        # Given up, or failed, it may be asked by the other; so may what a closed ledger held.
+        assert await one.reserve("given up") is None
+        waiting = asyncio.ensure_future(two.reserve("given up"))
+        assert await still_waits(waiting)
+        await one.release("given up")
+        assert await waiting is None
+        assert await one.reserve("failed") is None
+        waiting = asyncio.ensure_future(two.reserve("failed"))
+        await put(one, "failed", Failure("E", "no"))
+        assert await waiting == Failure("E", "no")
+        assert await one.reserve("left") is None
+        waiting = asyncio.ensure_future(two.reserve("left"))
+        assert await still_waits(waiting)
+        await one.close()
+        assert await waiting is None
+    assert names_in(tmp_path) == ["ledger.sqlite"]
+
+
+async def test_a_waiter_that_is_cancelled_leaves_the_others_theirs(tmp_path: Path) -> None:
+    async with SqliteLedger.open(tmp_path / "ledger.sqlite") as ledger:
+        assert await ledger.reserve("k") is None
+        waiting = [asyncio.ensure_future(ledger.reserve("k")) for _ in range(3)]
+        assert await still_waits(waiting[0])
+        waiting[0].cancel()
+        await ledger.release("k")
+        done, left = await asyncio.wait(waiting[1:], return_when=asyncio.FIRST_COMPLETED)
+        assert len(done) == 1
+        await put(ledger, "k", Completion("4"))
+        assert [await other for other in left] == [Completion("4", call="k")]
+
+
+def test_claims_hold_between_the_loops_of_two_threads(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.sqlite"
+    asked: list[int] = []
+
+    async def work(name: str) -> None:
+        async with SqliteLedger.open(path) as ledger:
+            for number in range(50):
+                if isinstance(await ledger.reserve(f"k{number}"), Completion):
+                    continue
+                asked.append(number)
+                await asyncio.sleep(0.001)
+                await put(ledger, f"k{number}", Completion(name))
+
+    threads = [threading.Thread(target=asyncio.run, args=(work(name),)) for name in ("one", "two")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(asked) == list(range(50))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_process_neither_has_the_lock_nor_keeps_it(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.sqlite"
+    program = """
+import asyncio, os, sys, time
+from pathlib import Path
+from peerexam.ledger.sqlite import SqliteLedger
+
+async def main(path):
+    ledger = SqliteLedger.open(path)
+    await ledger.begin()
+    pid = os.fork()
+    if pid == 0:
+        os.close(1)
+        time.sleep(60)
+    os.write(1, str(pid).encode())
+    os._exit(0)
+
+asyncio.run(main(Path(sys.argv[1])))
+"""
+    command = [sys.executable, "-c", program, str(path)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    child = int(process.stdout.read())
+    process.stdout.close()
+    process.wait()
+
+    async def begins() -> None:
+        async with SqliteLedger.open(path) as ledger:
+            await ledger.begin()
+
+    try:
+        asyncio.run(begins())
+    finally:
+        os.kill(child, signal.SIGKILL)
 
 
 # --- by URL ------------------------------------------------------------------------------------

@@ -88,6 +88,20 @@ def test_the_next_standstill_is_told_anew() -> None:
     assert stall.text.startswith("stalled: no call has ended for 11 s; the oldest, to 'b', has")
 
 
+def test_the_time_in_which_the_process_was_stopped_is_no_standstill() -> None:
+    clock = Clock()
+    lane = Lane(clock)
+    dog = Watchdog(lane, 10)
+    lane.started("a")
+    clock.now += 3600
+    dog.resumed()
+    assert dog.check() is None
+    clock.now += 11
+    stall = dog.check()
+    assert stall is not None
+    assert stall.quiet == 11
+
+
 def test_an_agent_that_blocks_everything_is_named_by_the_watching_thread(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

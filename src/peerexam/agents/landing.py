@@ -8,9 +8,11 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
-from peerexam.agents.base import Wrapper
+from peerexam.agents.base import Agent, Wrapper
+from peerexam.agents.timer import of_running_loop
 from peerexam.calls import Completion, Request
 from peerexam.errors import CallError
+from peerexam.ledger.base import Ledger
 
 GRACE = 10.0
 """Seconds for which a call that was sent is waited for when the work is called off."""
@@ -43,14 +45,14 @@ class WindingUp:
     and go on sending until its turn comes.
 
     Attributes:
-        until: By the loop's clock; None while nobody stops it.
+        until: By the loop's `LoopClock`; None while nobody stops it.
     """
 
     until: float | None = None
 
     def begin(self) -> None:
         """From now on nothing is sent, and the grace runs for all that was."""
-        self.until = asyncio.get_running_loop().time() + GRACE
+        self.until = of_running_loop().now() + GRACE
 
 
 _winding_up: ContextVar[WindingUp | None] = ContextVar("winding up of this program", default=None)
@@ -65,7 +67,7 @@ def _left_of(grace: float) -> float:
     flag = _winding_up.get()
     if flag is None or flag.until is None:
         return grace
-    return max(0.0, min(grace, flag.until - asyncio.get_running_loop().time()))
+    return max(0.0, min(grace, flag.until - of_running_loop().now()))
 
 
 class Flight:
@@ -136,13 +138,14 @@ class Flight:
         Each level of the work that is called off tells those below it, so one who waits here hears
         it several times, and the answer is paid for all the same.
         """
-        loop = asyncio.get_running_loop()
-        until, told_again = loop.time() + grace, False
-        while not self._task.done() and (left := until - loop.time()) > 0:
+        clock, told_again = of_running_loop(), False
+        until = clock.start() + grace
+        while not self._task.done() and (left := until - clock.now()) > 0:
             try:
                 await asyncio.wait((self._task,), timeout=left)
             except asyncio.CancelledError:
                 told_again = True
+        clock.stop()
         return told_again
 
     async def _run(self, work: Coroutine[Any, Any, Completion]) -> None:
@@ -172,15 +175,26 @@ class Landing(Wrapper):
     """Says of a flight whether the provider is being asked; it stands next to the provider.
 
     What still waits for a place, or between two attempts, was not sent, and once the work is
-    called off it is simply not sent.
+    called off, or its answer could not be stored, it is simply not sent.
+
+    Args:
+        inner: What sends a call.
+        ledger: Where the answer is to be stored; None where it is not.
     """
+
+    def __init__(self, inner: Agent, ledger: Ledger | None = None) -> None:
+        super().__init__(inner)
+        self._ledger = ledger
 
     async def complete(self, request: Request) -> Completion:
         """Ask the inner agent.
 
         Raises:
             asyncio.CancelledError: The work was called off before, or this attempt failed after.
+            LedgerFileError: An answer could not be stored; this was not asked.
         """
+        if self._ledger is not None and not self._ledger.is_ready:
+            await self._ledger.ready()
         passage = _passage.get()
         if passage is None:
             return await self.inner.complete(request)

@@ -79,6 +79,8 @@ class Ledgered(Wrapper):
         return stored
 
     async def _fly(self, call: Call, request: Request) -> Completion:
+        if not self._ledger.is_ready:
+            await self._ledger.ready()
         if self._ledger.claims:
             stored = await self._ledger.reserve(call.key)
             if isinstance(stored, Completion):

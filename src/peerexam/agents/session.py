@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable
 
+from peerexam.agents.timer import of_running_loop
 from peerexam.errors import BudgetReachedError
 
 
@@ -35,18 +35,18 @@ class SessionClock:
     """The wall time of one session, and the limit on it.
 
     It starts with the first call that is really made, so that replaying a long run takes nothing
-    from the time to go on with it.
+    from the time to go on with it. A process that is stopped meanwhile (`LoopClock`) uses none.
 
     Args:
         seconds: How long the session may take; None is no limit.
-        clock: Seconds, steady.
+        clock: Seconds, steady; None is that of the running loop.
     """
 
     def __init__(
-        self, seconds: float | None = None, clock: Callable[[], float] = time.monotonic
+        self, seconds: float | None = None, clock: Callable[[], float] | None = None
     ) -> None:
         self.seconds = seconds
-        self.now = clock
+        self.now = clock or _now
         self._started_at: float | None = None
         self._when_over: list[Callable[[BudgetReachedError], object]] = []
 
@@ -63,6 +63,9 @@ class SessionClock:
             asyncio.get_running_loop().call_later(self.seconds, self._end)
 
     def _end(self) -> None:
+        if self.seconds is not None and (left := self.seconds - self.elapsed) > 0.001:
+            asyncio.get_running_loop().call_later(left, self._end)  # the loop was held up
+            return
         reached = BudgetReachedError(
             f"the budget of the run is reached: its time is up ({self.seconds:g} seconds a session)"
         )
@@ -82,3 +85,7 @@ class SessionClock:
         if elapsed < self.seconds and elapsed + want <= self.seconds:
             return None
         return f"{self.seconds:g} seconds a session"
+
+
+def _now() -> float:
+    return of_running_loop().now()

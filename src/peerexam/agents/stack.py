@@ -167,7 +167,7 @@ def wrap(
     agent = provider if price is None else Priced(provider, price)
     agent = Timed(agent, None if in_process else settings.timeout)
     if not in_process:
-        agent = Landing(agent)
+        agent = Landing(agent, ledger)
     meters = tuple(meters)
     agent = _gated(agent, meters, breaker, session)
     if in_process and settings.concurrency is None:

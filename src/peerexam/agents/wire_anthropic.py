@@ -7,9 +7,7 @@ from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
 import anthropic
 
-from peerexam.agents.wire_sdk import NO_KEY, Sdk, SdkWire
-
-_CONNECT_SECONDS = 30.0
+from peerexam.agents.wire_sdk import CONNECT_SECONDS, NO_KEY, Sdk, SdkWire
 
 
 def connect(
@@ -38,7 +36,7 @@ def connect(
         base_url=where,
         default_headers=dict(headers),
         default_query=dict(parse_qsl(parts.query, keep_blank_values=True)),
-        timeout=anthropic.Timeout(timeout, connect=_CONNECT_SECONDS),
+        timeout=anthropic.Timeout(None, connect=CONNECT_SECONDS),  # the wire has the limit
         max_retries=0,  # the Retrying layer does that, once
     )
     sdk = Sdk(anthropic, anthropic.AnthropicError, client, client.messages)

@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
 import openai
 
-from peerexam.agents.wire_sdk import NO_KEY, Sdk, SdkWire
+from peerexam.agents.wire_sdk import CONNECT_SECONDS, NO_KEY, Sdk, SdkWire
 
 
 def connect(
@@ -31,7 +31,7 @@ def connect(
         chat: Whether chat completions are called.
         who: The model, for messages.
         organization: The OpenAI organisation.
-        timeout: Seconds for one call; None leaves it to the SDK.
+        timeout: Seconds for one call; None is no limit of its own.
         blot: Blots the key out of a message.
     """
     parts = urlsplit(url)
@@ -42,7 +42,7 @@ def connect(
         organization=organization,
         default_headers=dict(headers),
         default_query=dict(parse_qsl(parts.query, keep_blank_values=True)),
-        timeout=timeout if timeout is not None else openai.NOT_GIVEN,
+        timeout=openai.Timeout(None, connect=CONNECT_SECONDS),  # the wire has the limit
         max_retries=0,  # the Retrying layer does that, once
     )
     resource: Any = client.chat.completions if chat else client.completions

@@ -12,6 +12,7 @@ import atexit
 import os
 import re
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
 from typing import Any
@@ -25,6 +26,7 @@ from pyreqwest.response import Response
 
 from peerexam.agents.deadline import limit_of_this_attempt
 from peerexam.agents.proxies import proxy_for
+from peerexam.agents.timer import time_limit
 from peerexam.agents.wire import WireReply
 from peerexam.errors import (
     CallError,
@@ -36,12 +38,16 @@ from peerexam.errors import (
 from peerexam.fast_json import encode
 
 _CONNECT = timedelta(seconds=30)
-_LET_GO = 1.0
+_LET_GO, _LATEST = 1.0, 3600.0
 """Seconds after a call's time limit at which its connection is dropped in any case.
 
 A call that is cancelled goes on inside of reqwest, and nothing but a time limit of its own ends it
-there: a server that never answers would keep one connection for each.
+there: a server that never answers would keep one connection for each. But that limit counts the
+time in which the process was stopped, and throws away a reply that came meanwhile. So it is short
+only where many calls are left behind like this.
 """
+_MOST_LEFT_BEHIND = 32
+"""Calls of the last hour that may keep their connections after they were given up."""
 _MOST_REDIRECTS = 3
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _KEEP_THE_METHOD = frozenset({307, 308})
@@ -122,6 +128,7 @@ class ReqwestWire:
         self._proxy = proxy_for(url)
         self._target = self._parsed()
         self._client: Client | None = None
+        self._given_up: deque[float] = deque(maxlen=_MOST_LEFT_BEHIND)
 
     def __repr__(self) -> str:
         return f"ReqwestWire({self._where()!r})"  # never the headers
@@ -140,14 +147,15 @@ class ReqwestWire:
         failure: CallError
         started = time.perf_counter()
         try:
-            if self._timeout is None:  # the layers outside have their own
+            with time_limit(self._timeout):  # None: the layers outside have their own
                 status, headers, content = await self._exchange(data)
-            else:
-                async with asyncio.timeout(self._timeout):
-                    status, headers, content = await self._exchange(data)
             return WireReply(status, headers, content, time.perf_counter() - started)
         except TimeoutError:
+            self._given_up.append(time.monotonic())
             failure = CallTimeoutError(f"no reply from {self._who} in time")
+        except asyncio.CancelledError:
+            self._given_up.append(time.monotonic())
+            raise
         except BuilderError as error:
             failure = PermanentError(f"{self._where()} leads nowhere: {self._words(error)}")
         except RequestError as error:
@@ -216,7 +224,14 @@ class ReqwestWire:
     def _limit(self) -> timedelta | None:
         limits = (self._timeout, limit_of_this_attempt())
         known = [limit for limit in limits if limit is not None]
-        return timedelta(seconds=min(min(known), _LONGEST_LIMIT) + _LET_GO) if known else None
+        if not known:
+            return None
+        let_go = _LET_GO if self._leaves_many_behind() else _LATEST
+        return timedelta(seconds=min(min(known), _LONGEST_LIMIT) + let_go)
+
+    def _leaves_many_behind(self) -> bool:
+        given_up = self._given_up
+        return len(given_up) == given_up.maxlen and time.monotonic() - given_up[0] < _LATEST
 
     def _connected(self) -> Client:
         """The client, made with the first call.

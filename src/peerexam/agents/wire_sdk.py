@@ -5,13 +5,13 @@ OpenAI's and Anthropic's SDKs come from one generator, and name their errors ali
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from peerexam.agents.timer import time_limit
 from peerexam.agents.wire import WireReply
 from peerexam.errors import (
     CallError,
@@ -22,6 +22,9 @@ from peerexam.errors import (
 
 NO_KEY = "none"
 """Sent to servers that want no key: the SDKs insist on one."""
+
+CONNECT_SECONDS = 30.0
+"""For making a connection, before anything is sent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +51,8 @@ class SdkWire:
         sdk: The SDK's parts.
         where: The endpoint, for messages; no secret in it.
         who: The model, for messages.
-        timeout: Seconds for one call; None leaves it to the SDK.
+        timeout: Seconds for one call; None is no limit but those of the layers outside. The SDK's
+            own is to be off: it counts the time in which the process was stopped.
         blot: Blots the key out of a message.
     """
 
@@ -86,7 +90,7 @@ class SdkWire:
         errors = self._sdk.errors
         started = time.perf_counter()
         try:
-            async with asyncio.timeout(self._timeout):
+            with time_limit(self._timeout):
                 raw = await self._create(**self._arguments(body))
             return _reply(raw.http_response, time.perf_counter() - started)
         except (TimeoutError, errors.APITimeoutError):

@@ -7,21 +7,12 @@ failed: the same command goes on), 4 nothing can be concluded (no standings), 13
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Sequence
 
-_ASKS = (
-    "run",
-    "rejudge",
-    "add",
-    "generate",
-    "trust",
-    "bias",
-    "discriminate",
-    "consistency",
-    "mistakes",
-)
-"""Commands that ask models: what they were answered is kept when they are stopped."""
+_RESUMABLE = ("run", "rejudge", "add", "generate", "probe")
+"""Commands that go on where they were stopped."""
 
 COMPLETE, FAILED, BAD_SETUP, PARTIAL, NO_STANDINGS, STOPPED = 0, 1, 2, 3, 4, 130
 
@@ -35,9 +26,35 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns:
         The exit status.
     """
+    if argv is None:  # the process is ours
+        signal.signal(signal.SIGINT, _press)
+    given = list(sys.argv[1:] if argv is None else argv)
+    try:
+        return _perform(given)
+    except KeyboardInterrupt:
+        if argv is not None:
+            return _stopped(given)
+        signal.signal(signal.SIGINT, _press_again)
+        _stopped(given)
+        # Not by way of the interpreter's own end, which waits for threads and hears no more keys.
+        sys.stdout.flush()
+        os._exit(STOPPED)
+
+
+def _press(number: int, frame: object) -> None:
+    """Ctrl-C while no event loop runs: what is being written is left whole."""
+    signal.signal(signal.SIGINT, _press_again)
+    raise KeyboardInterrupt
+
+
+def _press_again(number: int, frame: object) -> None:
+    """Once more: nobody waits for the rest, at the interpreter's own end either."""
+    os._exit(STOPPED)
+
+
+def _perform(given: Sequence[str]) -> int:
     from peerexam.cli.arguments import parse
 
-    given = list(sys.argv[1:] if argv is None else argv)
     try:
         arguments = parse(given)
     except SystemExit as stop:  # argparse has said why
@@ -48,9 +65,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         load_dotenv(os.environ)
         return perform(arguments)
-    except KeyboardInterrupt:
-        asks = arguments.command in ("run", "rejudge", "add", "generate") or "probe" in given
-        return _stopped(given, resumable=asks)
     except BrokenPipeError:
         # Whoever read our output has gone; the interpreter would complain once more at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -59,13 +73,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _failed(error, debug=arguments.debug)
 
 
-def _stopped(given: Sequence[str], *, resumable: bool) -> int:
+def _stopped(given: Sequence[str]) -> int:
     import shlex
 
     from peerexam.cli.output import note
 
     note("stopped")
-    if resumable:
+    if any(word in _RESUMABLE for word in given):
         note("every answer so far is kept, and none is paid for twice; go on with")
         note("  " + shlex.join(["peerexam", *given]))
     return STOPPED
@@ -74,9 +88,13 @@ def _stopped(given: Sequence[str], *, resumable: bool) -> int:
 def _failed(error: Exception, *, debug: bool) -> int:
     from peerexam.cli.output import note, note_traceback, plain
     from peerexam.errors import BudgetReachedError, NoStandingsError, PeerexamError, SetupError
+    from peerexam.runfolder.refusals import complaint
 
     if debug:
         note_traceback(error)
+    if isinstance(error, OSError) and (said := complaint(error)) is not None:
+        note(f"peerexam: {said}")
+        return BAD_SETUP
     if isinstance(error, PeerexamError | OSError):
         note(plain(f"peerexam: {error}"))
     else:

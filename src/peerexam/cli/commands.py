@@ -33,6 +33,7 @@ _COMMANDS = {
     "profile": "profiling:profile",
     "agents": "machine:agents",
     "selftest": "machine:prove",
+    "salvage": "machine:salvage",
     "weights": "machine:show_weights",
     "serve": "machine:serve",
     "schema": "machine:print_schema",

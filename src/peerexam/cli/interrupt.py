@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 from collections.abc import Coroutine
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from peerexam import event_loop
@@ -24,10 +25,15 @@ def run_interruptibly(work: Coroutine[Any, Any, T]) -> T:
     Raises:
         KeyboardInterrupt: Ctrl-C (or SIGTERM) was pressed, and the work has been wound up.
     """
+    before = signal.getsignal(signal.SIGINT)
     try:
         return event_loop.run(_supervised(work))
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
+    finally:
+        # A loop that ends leaves Python's own, which would raise in the midst of what follows.
+        with suppress(ValueError, TypeError):  # not in the main thread, or not from Python
+            signal.signal(signal.SIGINT, before)
 
 
 async def _supervised(work: Coroutine[Any, Any, T]) -> T:

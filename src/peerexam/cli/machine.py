@@ -7,6 +7,7 @@ import dataclasses
 import os
 import sys
 from collections.abc import Iterable
+from pathlib import Path
 
 from peerexam.cli import COMPLETE, FAILED
 from peerexam.cli.output import note, plain, say, say_json
@@ -51,6 +52,18 @@ def prove(arguments: argparse.Namespace) -> int:
 
 def _number(value: float | None) -> str:
     return f"{'none':>7}" if value is None else f"{value:7.3f}"
+
+
+def salvage(arguments: argparse.Namespace) -> int:
+    """Save what can be read of a torn ledger."""
+    from peerexam.ledger import salvage as ledgers
+
+    saved, unread = ledgers.salvage(Path(arguments.torn), Path(arguments.saved))
+    if arguments.json:
+        say_json({"ledger": arguments.saved, "saved": saved, "unreadable": unread})
+    else:
+        say(f"{arguments.saved}: {saved} answers saved; {unread} places could not be read")
+    return COMPLETE
 
 
 def show_weights(arguments: argparse.Namespace) -> int:

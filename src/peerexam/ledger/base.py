@@ -4,7 +4,9 @@
 - A success is never overwritten: when two processes answered the same request, the first record
   stays and both get it.
 - A failure is stored, and the next success replaces it.
-- Where several machines share it, the same request is not asked twice while both live.
+- The same request is not asked twice: where machines share a ledger they wait for each other's
+  calls while both live, and where processes cannot share one the second is refused.
+- What cannot be stored is not paid for: the first record that fails ends all sending.
 """
 
 from __future__ import annotations
@@ -67,6 +69,29 @@ class Ledger(Protocol):
     @property
     def claims(self) -> bool:
         """Whether `reserve` keeps other processes from asking; where not, it need not be called."""
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether what is answered now can be stored, as far as one knows; see `ready`."""
+
+    @property
+    def lost(self) -> int:
+        """Answers that could not be stored; final once the ledger is closed."""
+
+    async def begin(self) -> None:
+        """Make sure that one may ask with it, before anything is paid for.
+
+        Raises:
+            LedgerFileError: It cannot be written to, or another process asks with it and it cannot
+                be shared.
+        """
+
+    async def ready(self) -> None:
+        """Wait until what a call would answer can be stored; to be done before it is sent.
+
+        Raises:
+            LedgerFileError: Something could not be stored: nothing more is to be paid for.
+        """
 
     async def completion(self, key: str) -> Completion | None:
         """What was answered under a request key, its `call` set; failures count as nothing."""

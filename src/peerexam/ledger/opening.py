@@ -2,18 +2,54 @@
 
 from __future__ import annotations
 
+import logging
 import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
-from peerexam.errors import MissingExtraError, SetupError
+from peerexam.errors import LedgerFileError, MissingExtraError, SetupError
 from peerexam.ledger.audit import AuditableLedger
 from peerexam.ledger.sqlite import SqliteLedger
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://(.*)", re.DOTALL)
 
 
+_log = logging.getLogger("peerexam")
+
+
+@asynccontextmanager
+async def ledger_to_ask_with(where: str | Path) -> AsyncIterator[AuditableLedger]:
+    """A ledger for someone who asks models; closed at the end. See `open_ledger`.
+
+    Raises:
+        LedgerFileError: Also where another process asks with it and it cannot be shared, and where
+            it failed on the way: then with the number of answers that could not be stored.
+    """
+    ledger = open_ledger(where)
+    said = False
+    try:
+        await ledger.begin()
+        yield ledger
+    except LedgerFileError as error:
+        await ledger.close()
+        said = True
+        raise LedgerFileError(f"{error}{_unsaved(ledger.lost)}") from error
+    finally:
+        await ledger.close()
+        if ledger.lost and not said:
+            _log.warning("the ledger failed%s", _unsaved(ledger.lost))
+
+
+def _unsaved(answers: int) -> str:
+    if not answers:
+        return ""
+    what = "1 answer that was" if answers == 1 else f"{answers} answers that were"
+    return f"; {what} paid for could not be stored, and will be asked again"
+
+
 def open_ledger(where: str | Path) -> AuditableLedger:
-    """Open a ledger, creating it where there is none.
+    """Open a ledger, creating it where there is none. Whoever only reads need not claim it.
 
     Args:
         where: A path, or `sqlite:///relative/path`, `sqlite:////absolute/path`, or

@@ -118,6 +118,27 @@ class PostgresLedger:
         """Yes."""
         return True
 
+    @property
+    def is_ready(self) -> bool:
+        """Whether what is answered now can be stored, as far as one knows."""
+        return self._writer.is_ready
+
+    @property
+    def lost(self) -> int:
+        """Answers that could not be stored, so far; some of them may be yet, by `close`."""
+        return self._writer.lost
+
+    async def ready(self) -> None:
+        """Wait until what is answered then can be stored, as while the server is away.
+
+        Raises:
+            LedgerFileError: Something could not be.
+        """
+        await self._writer.ready()
+
+    async def begin(self) -> None:
+        """Nothing: who asks claims the request first, and that is written."""
+
     async def completion(self, key: str) -> Completion | None:
         """What was answered under a request key, its `call` set; None where nothing was.
 

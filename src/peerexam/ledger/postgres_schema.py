@@ -63,8 +63,15 @@ def prepare(server: Server, connection: Connection) -> None:
     """Make the tables in a database that has none, and check those of one that has.
 
     Raises:
-        LedgerFileError: They are of another program, or of a newer peerexam.
+        LedgerFileError: They are of another program, or of a newer peerexam, or the database has no
+            encoding.
     """
+    if connection.info.parameter_status("server_encoding") == "SQL_ASCII":
+        # Whatever bytes come are text there, and psycopg gives bytes for every text.
+        raise LedgerFileError(
+            f"{server.label}: this database's encoding is SQL_ASCII, which is none; it was left as "
+            "it is: make one with `createdb --encoding=UTF8 --template=template0 NAME` and name it"
+        )
     with connection.transaction():
         # Two processes may come at once, and the second must see what the first made.
         connection.execute("SELECT pg_advisory_xact_lock(%s, 0)", (LOCKS,))

@@ -162,7 +162,7 @@ def _options(url: str) -> dict[str, Any]:
             "characters in the password as %XX (or leave it out and set PGPASSWORD)"
         )
     defaults = {"connect_timeout": 10, "application_name": "peerexam", **_KEEP_ALIVE}
-    return {**defaults, **given}
+    return {**defaults, **given, "client_encoding": "utf8"}  # whatever PGCLIENTENCODING says
 
 
 _MENDS: tuple[tuple[tuple[type[psycopg.Error], ...], str], ...] = (

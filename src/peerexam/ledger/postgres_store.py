@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from peerexam.calls import Completion
 from peerexam.ledger.base import Failure, Outcome
 from peerexam.ledger.entries import Entry, completion_of
-from peerexam.ledger.postgres_server import Connection, Session
+from peerexam.ledger.postgres_server import PATIENCE, Connection, Session
 
 # One statement and one way to the server and back. Keys are sorted, so that two processes that
 # store the same ones wait for each other and never crosswise.
@@ -59,6 +59,7 @@ class PostgresStore:
     def __init__(self, session: Session, owner: Callable[[], int]) -> None:
         self._session = session
         self._owner = owner
+        self._patience = PATIENCE
         self._agents: dict[tuple[str, bytes], int] = {}
 
     def commit(self, entries: Sequence[Entry]) -> list[Outcome]:
@@ -67,7 +68,15 @@ class PostgresStore:
         Raises:
             LedgerFileError: The server refused or did not come back. Nothing was stored.
         """
-        return self._session.run(lambda connection: self._store(connection, entries))
+        try:
+            stored = self._session.run(
+                lambda connection: self._store(connection, entries), self._patience
+            )
+        except BaseException:
+            self._patience = 0.0  # the server was waited for once; what is left has its one chance
+            raise
+        self._patience = PATIENCE
+        return stored
 
     def close(self) -> None:
         """Close the connection."""

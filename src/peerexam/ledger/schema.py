@@ -98,23 +98,52 @@ def refusals(path: Path) -> Iterator[None]:
         raise refusal(path, error) from error
 
 
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """As `refusals`, where stored calls are decoded: what cannot be is a torn ledger, too."""
+    with refusals(path):
+        try:
+            yield
+        except LedgerFileError:
+            raise
+        except UNREADABLE as error:
+            raise unreadable(path) from error
+
+
+UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
+"""What decoding raises for bytes that we have not written."""
+
+
+def unreadable(path: Path) -> LedgerFileError:
+    """The error for a stored call that cannot be decoded."""
+    return LedgerFileError(f"{path}: a stored call cannot be read; {_TORN}")
+
+
 def refusal(path: Path, error: sqlite3.Error) -> LedgerFileError:
     """SQLite's complaint about a file as ours."""
     return LedgerFileError(f"{path}: {error}; {_mend(error)}")
 
 
+_TORN = (
+    "the ledger is torn; it was left as it is: save what can be read with `peerexam salvage FILE "
+    "NEW` and go on with --db NEW, or restore a copy"
+)
+
+
 def _mend(error: sqlite3.Error) -> str:
     code = getattr(error, "sqlite_errorcode", None)
+    if code is None and isinstance(error, sqlite3.OperationalError):
+        return _TORN  # Python's own complaint: a text that is none
     primary = None if code is None else code & 0xFF
     return {
         sqlite3.SQLITE_NOTADB: "this is not a ledger, or its start is torn; it was left as it is: "
         "name another file, or restore a copy",
-        sqlite3.SQLITE_CORRUPT: "the ledger is torn; it was left as it is: restore a copy, or save "
-        "what can be read with `sqlite3 FILE .recover`",
+        sqlite3.SQLITE_CORRUPT: _TORN,
         sqlite3.SQLITE_FULL: "make room on the disk and run the same command again",
         sqlite3.SQLITE_IOERR: "the disk failed or is full; mend it and run the same command again",
         sqlite3.SQLITE_READONLY: "make the file and its folder writable",
-        sqlite3.SQLITE_CANTOPEN: "is it a file, in a folder that can be written to?",
+        sqlite3.SQLITE_CANTOPEN: "is it a file, in a folder that can be written "
+        "to, and may this process open more files (ulimit -n)?",
         sqlite3.SQLITE_BUSY: "another process has held it for too long; run the same command again",
     }.get(primary or -1, "it was left as it is; run the same command again")
 

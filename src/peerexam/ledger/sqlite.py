@@ -1,4 +1,7 @@
-"""The ledger in one SQLite file, which a user can copy and several processes can share."""
+"""The ledger in one SQLite file, which a user can copy.
+
+Any number of processes may read it; one at a time asks with it (`sqlite_claims`).
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,18 @@ from peerexam.ledger.entries import (
     failure_of,
     stored_call,
 )
-from peerexam.ledger.schema import Key, open_database, refusal, refusals, shown_key, stored_key
+from peerexam.ledger.schema import (
+    SCHEMA,
+    UNREADABLE,
+    Key,
+    open_database,
+    reading,
+    refusal,
+    shown_key,
+    stored_key,
+    unreadable,
+)
+from peerexam.ledger.sqlite_claims import Claims
 from peerexam.ledger.sqlite_store import SqliteStore
 from peerexam.ledger.writer import GroupWriter
 
@@ -61,10 +75,13 @@ class SqliteLedger:
     Use `open`, and `close` or `async with`.
     """
 
-    def __init__(self, path: Path, reader: sqlite3.Connection, writer: GroupWriter) -> None:
+    def __init__(
+        self, path: Path, reader: sqlite3.Connection, writer: GroupWriter, claims: Claims
+    ) -> None:
         self.path = path
         self._reader = reader
         self._writer = writer
+        self._claims = claims
 
     @staticmethod
     def answered(path: Path) -> Iterator[tuple[dict[str, Json], dict[str, Json]]]:
@@ -73,7 +90,7 @@ class SqliteLedger:
         Raises:
             LedgerFileError: As `open`.
         """
-        with closing(open_database(Path(path))) as connection, refusals(Path(path)):
+        with closing(open_database(Path(path))) as connection, reading(Path(path)):
             for fingerprint, request in connection.execute(_ANSWERED):
                 yield json.loads(fingerprint), json.loads(request)
 
@@ -92,12 +109,42 @@ class SqliteLedger:
         except BaseException:
             writing.close()
             raise
-        return cls(path, reading, GroupWriter(SqliteStore(writing, path), str(path)))
+        claims = Claims(path)
+        return cls(
+            path, reading, GroupWriter(SqliteStore(writing, path, claims), str(path)), claims
+        )
 
     @property
     def claims(self) -> bool:
-        """No: processes that share a file do not wait for each other's calls."""
-        return False
+        """Yes."""
+        return True
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether what is answered now can be stored, as far as one knows."""
+        return self._writer.is_ready
+
+    @property
+    def lost(self) -> int:
+        """Answers that could not be stored, so far; some of them may be yet, by `close`."""
+        return self._writer.lost
+
+    async def ready(self) -> None:
+        """Wait until what is answered then can be stored.
+
+        Raises:
+            LedgerFileError: Something could not be.
+        """
+        await self._writer.ready()
+
+    async def begin(self) -> None:
+        """Keep other processes from asking with the file, and see that it can be written to.
+
+        Raises:
+            LedgerFileError: Another process asks with it, or it cannot be written to.
+        """
+        self._claims.take()
+        await self._scan(_write_something)
 
     async def completion(self, key: str) -> Completion | None:
         """What was answered under a request key, its `call` set; None where nothing was.
@@ -107,9 +154,11 @@ class SqliteLedger:
         """
         try:
             row = self._reader.execute(_FIND, (stored_key(key),)).fetchone()
+            return None if row is None else completion_of(key, row[0])
         except sqlite3.Error as error:
             raise refusal(self.path, error) from error
-        return None if row is None else completion_of(key, row[0])
+        except UNREADABLE as error:
+            raise unreadable(self.path) from error
 
     async def find(self, key: str) -> Outcome | None:
         """What is stored under a request key, its `call` set; None where there is nothing.
@@ -120,18 +169,32 @@ class SqliteLedger:
         completion = await self.completion(key)
         if completion is not None:
             return completion
-        try:
+        with reading(self.path):
             row = self._reader.execute(_FIND_FAILURE, (stored_key(key),)).fetchone()
-        except sqlite3.Error as error:
-            raise refusal(self.path, error) from error
-        return None if row is None else failure_of(row[0])
+            return None if row is None else failure_of(row[0])
 
     async def reserve(self, key: str) -> Outcome | None:
-        """What `find` gives; nothing is held."""
-        return await self.find(key)
+        """What `find` gives; where that is no completion, the right to ask with it.
+
+        While another ledger of this process that has the file open asks the same, this waits.
+
+        Raises:
+            LedgerFileError: As `find`, or another process asks with the file.
+        """
+        while (over := self._claims.claim(key)) is not None:
+            await over
+        try:
+            found = await self.find(key)  # it may have been stored since it was looked up
+        except BaseException:
+            self._claims.free((key,))
+            raise
+        if isinstance(found, Completion):
+            self._claims.free((key,))
+        return found
 
     async def release(self, key: str) -> None:
-        """Nothing: `reserve` holds nothing here."""
+        """Give up the right to ask."""
+        self._claims.free((key,))
 
     async def record(self, call: Call, outcome: Outcome) -> Outcome:
         """Store an outcome and return what stands under the key once it is on disk.
@@ -143,7 +206,12 @@ class SqliteLedger:
                 process for too long, or the ledger is closed. Nothing was stored.
             ValueError: The outcome holds NaN or an infinity.
         """
-        standing = await self._writer.submit(entry_of(call, outcome))
+        try:
+            waiting = self._writer.submit(entry_of(call, outcome))
+        except Exception:
+            self._claims.free((call.key,))
+            raise
+        standing = await waiting
         if isinstance(standing, Failure) or standing.call == call.key:
             return standing
         return with_call(standing, call.key)
@@ -208,6 +276,7 @@ class SqliteLedger:
         """Commit what has gathered and let go of the file. More than once does no harm."""
         await asyncio.to_thread(self._writer.close)
         self._reader.close()
+        self._claims.close()
 
     async def __aenter__(self) -> SqliteLedger:
         return self
@@ -224,10 +293,17 @@ class SqliteLedger:
         """Read many rows in another thread, on a connection that nobody else waits for."""
 
         def run() -> T:
-            with closing(open_database(self.path)) as connection, refusals(self.path):
+            with closing(open_database(self.path)) as connection, reading(self.path):
                 return read(connection)
 
         return await asyncio.to_thread(run)
+
+
+def _write_something(connection: sqlite3.Connection) -> None:
+    # The schema's number once more: it goes through the log like every answer will.
+    connection.execute("BEGIN IMMEDIATE")
+    connection.execute(f"PRAGMA user_version = {SCHEMA}")
+    connection.execute("COMMIT")
 
 
 def _page_after(last: Key) -> Callable[[sqlite3.Connection], list[StoredCall]]:

@@ -10,7 +10,8 @@ from pathlib import Path
 from peerexam.calls import Completion
 from peerexam.ledger.base import Failure, Outcome
 from peerexam.ledger.entries import Entry, completion_of
-from peerexam.ledger.schema import Key, refusals, stored_key
+from peerexam.ledger.schema import Key, reading, stored_key
+from peerexam.ledger.sqlite_claims import Claims
 from peerexam.ledger.tallies import tallies_of
 
 Row = tuple[Key, int, float, int | None, int | None, float | None, bytes, bytes]
@@ -47,11 +48,13 @@ class SqliteStore:
     Args:
         connection: Used, and closed, by this alone.
         path: The file, for errors.
+        claims: The right to ask a request ends here, stored or not.
     """
 
-    def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
+    def __init__(self, connection: sqlite3.Connection, path: Path, claims: Claims) -> None:
         self._connection = connection
         self._path = path
+        self._claims = claims
         self._agents: dict[tuple[str, bytes], int] = {}
 
     def commit(self, entries: Sequence[Entry]) -> list[Outcome]:
@@ -60,7 +63,13 @@ class SqliteStore:
         Raises:
             LedgerFileError: The disk, the file or another process refused. Nothing was stored.
         """
-        with refusals(self._path):
+        try:
+            return self._commit(entries)
+        finally:
+            self._claims.free([entry.call.key for entry in entries])
+
+    def _commit(self, entries: Sequence[Entry]) -> list[Outcome]:
+        with reading(self._path):
             if self._connection.in_transaction:  # an earlier rollback failed with its disk
                 self._connection.execute("ROLLBACK")
             self._connection.execute("BEGIN IMMEDIATE")

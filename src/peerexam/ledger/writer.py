@@ -17,7 +17,7 @@ from itertools import islice
 from typing import Protocol
 
 from peerexam.errors import LedgerFileError
-from peerexam.ledger.base import Outcome
+from peerexam.ledger.base import Failure, Outcome
 from peerexam.ledger.entries import Entry
 
 LARGEST_GROUP = 512
@@ -33,6 +33,9 @@ _CROWD = 4
 
 _PACE = 0.016
 """Seconds from one commit's beginning to the next one's, as long as the group grows."""
+
+_STUCK = 0.25
+"""Seconds after which a commit holds up the calls that are still to be sent."""
 
 _STEP = 0.002
 """Seconds after which it is looked at whether a group still grows."""
@@ -66,6 +69,9 @@ class GroupWriter:
         self._waiting: queue.SimpleQueue[Waiter | None] = queue.SimpleQueue()
         self._closing = threading.Lock()
         self._closed = False
+        self._failure: BaseException | None = None
+        self._unsaved: list[Entry] = []
+        self._began: float | None = None
         self._thread = threading.Thread(target=self._run, name="peerexam-ledger", daemon=True)
         self._thread.start()
 
@@ -83,6 +89,29 @@ class GroupWriter:
                 raise LedgerFileError(f"{self._where}: the ledger is closed; open it again")
             self._waiting.put((entry, future))
         return future
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether every commit went well, and none is stuck."""
+        began = self._began
+        return self._failure is None and (began is None or time.monotonic() - began < _STUCK)
+
+    async def ready(self) -> None:
+        """Wait until no commit is stuck: what is paid for meanwhile would be lost with it.
+
+        Raises:
+            LedgerFileError: A commit failed. What comes next may fare better and is written all
+                the same, but nothing is to be paid for on the strength of it.
+        """
+        while not self.is_ready:
+            if self._failure is not None:
+                raise LedgerFileError(str(self._failure)) from self._failure
+            await asyncio.sleep(_STUCK / 5)
+
+    @property
+    def lost(self) -> int:
+        """Answers that could not be stored, those of failed calls not counted."""
+        return sum(not isinstance(entry.outcome, Failure) for entry in self._unsaved)
 
     def close(self) -> None:
         """Commit what has gathered, end the thread, close the store. Blocks."""
@@ -102,7 +131,17 @@ class GroupWriter:
             began, last = time.monotonic(), len(group)
             if group:
                 _deliver(group, self._commit([entry for entry, _ in group]))
+        self._save_the_rest()
         self._store.close()
+
+    def _save_the_rest(self) -> None:
+        """What could not be stored, once more: there may be room by now, or for some of it."""
+        while self._unsaved:
+            try:
+                self._store.commit(self._unsaved[-1:])
+            except Exception:
+                return
+            self._unsaved.pop()
 
     def _let_grow(self, until: float) -> None:
         """Wait while more comes, but no longer than that."""
@@ -128,10 +167,15 @@ class GroupWriter:
 
     def _commit(self, entries: Sequence[Entry]) -> Sequence[Outcome] | BaseException:
         """Store a group; an error is a value here, for those who wait."""
+        self._began = time.monotonic()
         try:
             return self._store.commit(entries)
         except BaseException as error:
+            self._unsaved += entries
+            self._failure = self._failure or error
             return error
+        finally:
+            self._began = None
 
 
 def _deliver(group: Sequence[Waiter], result: Sequence[Outcome] | BaseException) -> None:

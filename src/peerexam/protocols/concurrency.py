@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import (
-    AsyncIterator,
+    AsyncGenerator,
     Awaitable,
     Callable,
     Coroutine,
@@ -19,9 +19,10 @@ from collections.abc import (
 )
 from contextlib import contextmanager
 from contextvars import ContextVar
+from itertools import islice
 from typing import Any, TypeVar
 
-from peerexam.errors import BudgetReachedError
+from peerexam.errors import BudgetReachedError, LedgerFileError
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -111,39 +112,51 @@ def _leaves(failure: BaseException) -> Iterable[BaseException]:
 
 async def in_order(
     items: Iterable[S], work: Callable[[S], Awaitable[T]], window: int
-) -> AsyncIterator[T]:
+) -> AsyncGenerator[T, None]:
     """Work on `window` items at a time and yield the results in the order of the items.
 
     Items are drawn as places come free, so a long or endless stream stays in constant memory; a
-    slow item does not stop those behind it until four windows of finished ones wait.
+    slow item does not stop those behind it until four windows of finished ones wait. Who may leave
+    early closes it (`contextlib.aclosing`): what was sent is waited for, and has to be stored.
 
     Raises:
-        Exception: What `work` raised for an item, when its turn comes; the rest is cancelled.
+        LedgerFileError: As soon as `work` raises it for any item: what the others ask meanwhile
+            could not be kept.
+        Exception: What else `work` raised for an item, when its turn comes; the rest is cancelled.
     """
     places = asyncio.Semaphore(window)
     waiting: deque[asyncio.Task[T]] = deque()
     source = iter(items)
+    failed: asyncio.Future[T] = asyncio.get_running_loop().create_future()
 
     async def run(item: S) -> T:
         async with places:
-            return await work(item)
+            return await _telling(failed, work(item))
 
     try:
         while True:
-            while len(waiting) < 4 * window:
-                try:
-                    item = next(source)
-                except StopIteration:
-                    break
+            for item in islice(source, 4 * window - len(waiting)):
                 waiting.append(asyncio.create_task(run(item)))
             if not waiting:
                 return
             # Not awaited itself: a cancellation is for all that wait, at once, and not for the
             # first alone and for the others when that has ended.
-            await asyncio.wait((waiting[0],))
-            yield waiting[0].result()
+            await asyncio.wait((waiting[0], failed), return_when=asyncio.FIRST_COMPLETED)
+            yield (failed if failed.done() else waiting[0]).result()
             waiting.popleft()
     finally:
+        if not failed.cancel():
+            failed.exception()  # heard, also where an error of another kind has come first
         for task in waiting:
             task.cancel()
         await asyncio.gather(*waiting, return_exceptions=True)
+
+
+async def _telling(failed: asyncio.Future[T], work: Awaitable[T]) -> T:
+    """Do some work, and tell at once where the ledger failed it."""
+    try:
+        return await work
+    except LedgerFileError as error:
+        if not failed.done():
+            failed.set_exception(error)
+        raise

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, aclosing
 from dataclasses import dataclass, field
 
 from peerexam.agents.budget import Admission
@@ -131,11 +131,12 @@ async def examine_all(
         found = await standing.take_over(writers)
         tally.examined = found.whole
         tally.follow_ups, tally.lost_follow_ups = found.follow_ups, found.lost_follow_ups
-        async for block in in_order(held[tally.examined :], guarded, window):
-            if block is not None:
-                tally.examined += 1
-                _write(block, writers, tally)
-            standing.note(block, writers)
+        async with aclosing(in_order(held[tally.examined :], guarded, window)) as blocks:
+            async for block in blocks:
+                if block is not None:
+                    tally.examined += 1
+                    _write(block, writers, tally)
+                standing.note(block, writers)
         standing.keep(writers)
     return tally
 

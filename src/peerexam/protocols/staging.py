@@ -31,11 +31,12 @@ from peerexam.examiners.rubric import Rubric, load_rubric
 from peerexam.examiners.setting import SettingOptions
 from peerexam.examiners.simulated import SimPlayer, build_sim_players
 from peerexam.ledger.base import Ledger
-from peerexam.ledger.opening import open_ledger
+from peerexam.ledger.opening import ledger_to_ask_with
 from peerexam.protocols.annotators import Annotators, annotators
 from peerexam.protocols.checks import PLAYS_DIRECTLY, agent_spec
 from peerexam.protocols.config import AgentConfig, Budget, ExamConfig, RoleName
 from peerexam.protocols.counting import BEFORE_ANY_ANSWER
+from peerexam.protocols.descriptors import most_at_once
 from peerexam.protocols.examination import Cast, Rules
 from peerexam.protocols.own_answers import own_answers
 from peerexam.protocols.plan import Line, plan
@@ -108,8 +109,9 @@ async def stage(
         raise SetupError(f"'{unknown[0]}' was handed over and is not among the exam's agents")
     rubric = load_rubric(config.judging.rubric) if config.judging.rubric else Rubric()
     async with AsyncExitStack() as stack:
-        ledger = open_ledger(db if db is not None else folder.ledger_path)
-        stack.push_async_callback(ledger.close)
+        ledger = await stack.enter_async_context(
+            ledger_to_ask_with(db if db is not None else folder.ledger_path)
+        )
         meters = _Meters(config)
         if db is None:
             await meters.charge_earlier(ledger)
@@ -273,13 +275,16 @@ class _Builder:
         self._meters = meters
         self._progress = progress
         self._given = given
+        # Simulated players use no connection; an agent that runs here is counted all the same.
+        asked = sum(agent_spec(agent).provider != PLAYS_DIRECTLY for agent in config.agents)
+        self._at_once = most_at_once(asked, config.limits.concurrency)
         self.prompts = PromptLibrary(config.prompts)
         self._slots = Gate(config.limits.concurrency)
         self.breakers: dict[str, Breaker] = {}
 
     def agent(self, agent: AgentConfig) -> Agent:
         """The agent with all its layers."""
-        settings = _layers(agent, self._config.limits.concurrency)
+        settings = _layers(agent, self._at_once)
         breaker = Breaker(agent.name, agent.limits.give_up_after)
         self.breakers[agent.name] = breaker
         self._meters.session.when_over(breaker.stop)

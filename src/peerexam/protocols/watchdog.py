@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,6 +15,9 @@ from peerexam.protocols.progress import Lane
 _LONGEST_NAP = 5.0
 _NAPS = 4
 """How often a stall is looked for within the time after which it is one."""
+
+_LATE = 1.0
+"""Seconds after its time at which a thread wakes only where the whole process was stopped."""
 
 _log = logging.getLogger("peerexam")
 
@@ -59,6 +63,11 @@ class Watchdog:
         self.seconds = seconds
         self._since: float | None = None  # when the standstill last told of began
         self._due = seconds
+        self._resumed_at = -math.inf
+
+    def resumed(self) -> None:
+        """The process was stopped until now, when no call could end: count from here."""
+        self._resumed_at = self._lane.clock()
 
     def check(self) -> Stall | None:
         """What is to be told now, None where nothing is."""
@@ -66,7 +75,7 @@ class Watchdog:
         if oldest is None:
             return None
         ended = self._lane.ended_at
-        since = oldest.since if ended is None else max(ended, oldest.since)
+        since = max(oldest.since, self._resumed_at, -math.inf if ended is None else ended)
         if since != self._since:
             self._since, self._due = since, self.seconds
         now = self._lane.clock()
@@ -86,7 +95,13 @@ def watching(watchdog: Watchdog) -> Iterator[None]:
 
     def watch() -> None:
         # A thread, so that an agent that blocks the event loop is named too.
-        while not over.wait(min(watchdog.seconds / _NAPS, _LONGEST_NAP)):
+        nap = min(watchdog.seconds / _NAPS, _LONGEST_NAP)
+        lay_down = time.monotonic()
+        while not over.wait(nap):
+            woke = time.monotonic()
+            if woke - lay_down > nap + _LATE:
+                watchdog.resumed()
+            lay_down = woke
             stall = watchdog.check()
             if stall is not None:
                 _log.warning("%s", stall.text)

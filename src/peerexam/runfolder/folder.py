@@ -22,6 +22,7 @@ from peerexam.records import (
     Verdict,
 )
 from peerexam.runfolder.columns import ANSWER, MARK, VERDICT, RecordStream
+from peerexam.runfolder.refusals import make_folder, refusals
 from peerexam.runfolder.rows import (
     answer_from,
     level_vote_from,
@@ -57,8 +58,12 @@ class RunFolder:
         self.checkpoint_path = self.path / ".checkpoint.json"
 
     def create(self) -> None:
-        """Make the folder, and the folders above it, where they are missing."""
-        self.path.mkdir(parents=True, exist_ok=True)
+        """Make the folder, and the folders above it, where they are missing.
+
+        Raises:
+            SetupError: It cannot be made, or not written to.
+        """
+        make_folder(self.path)
 
     def records_path(self, kind: Kind) -> Path:
         """The JSONL file of one kind of record."""
@@ -66,7 +71,8 @@ class RunFolder:
 
     def writer(self, kind: Kind) -> RecordWriter:
         """A writer that goes over what stands in one kind's file; the caller closes it."""
-        self.create()
+        with refusals(self.path):
+            self.path.mkdir(parents=True, exist_ok=True)
         return RecordWriter(self.records_path(kind))
 
     def questions(self) -> RecordStream[Question]:
@@ -138,7 +144,8 @@ class RunFolder:
         self._replace(self.report_path, html.encode("utf-8", "xmlcharrefreplace"))
 
     def _replace(self, path: Path, data: bytes) -> None:
-        self.create()
+        with refusals(self.path):
+            self.path.mkdir(parents=True, exist_ok=True)
         _replace(path, data)
 
 
@@ -148,7 +155,8 @@ def write_object(path: Path, body: Mapping[str, Json]) -> None:
     Raises:
         ValueError: A value is NaN or an infinity.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
+    with refusals(path.parent):
+        path.parent.mkdir(parents=True, exist_ok=True)
     _replace(path, _json_bytes(body))
 
 
@@ -161,21 +169,23 @@ def write_rows(path: Path, rows: Iterable[Mapping[str, Json]]) -> None:
     lines = (
         json.dumps(row, ensure_ascii=False, allow_nan=False, separators=(",", ":")) for row in rows
     )
-    path.parent.mkdir(parents=True, exist_ok=True)
+    with refusals(path.parent):
+        path.parent.mkdir(parents=True, exist_ok=True)
     # A lone surrogate becomes its JSON escape, so that the file stays UTF-8.
     _replace(path, b"".join(line.encode("utf-8", "backslashreplace") + b"\n" for line in lines))
 
 
 def _replace(path: Path, data: bytes) -> None:
     draft = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with draft.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
+    with refusals(path):
+        try:
+            with draft.open("wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            draft.replace(path)
+        finally:
+            draft.unlink(missing_ok=True)
 
 
 def _json_bytes(body: Mapping[str, Json]) -> bytes:

@@ -1,0 +1,82 @@
+"""Saving what can be read of a torn SQLite ledger into a new one."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+from peerexam.calls import Call, Completion
+from peerexam.errors import LedgerFileError
+from peerexam.ledger.entries import Entry, completion_of
+from peerexam.ledger.schema import UNREADABLE, open_database, shown_key
+from peerexam.ledger.sqlite_claims import Claims
+from peerexam.ledger.sqlite_store import SqliteStore
+
+_ROW = (
+    "SELECT key, CAST(name AS BLOB), CAST(fingerprint AS BLOB), created, CAST(request AS BLOB),"
+    " CAST(completion AS BLOB) FROM calls JOIN agents ON agents.id = agent WHERE calls.id = ?"
+)
+_SMALLEST = 64
+"""Bytes of a stored call at least, to know how many there can be where the file does not say."""
+
+_GROUP = 500
+
+
+def salvage(torn: Path, saved: Path) -> tuple[int, int]:
+    """Copy every answered call that can be read; the torn file is left as it is.
+
+    Args:
+        torn: The ledger that cannot be read whole.
+        saved: A new ledger; made where it is missing, added to where it is there.
+
+    Returns:
+        How many calls were saved, and how many were found that cannot be read.
+
+    Raises:
+        LedgerFileError: The torn file's start is torn too, or the new one cannot be written to.
+    """
+    if not torn.is_file():
+        raise LedgerFileError(f"{torn}: there is no such file; name the torn ledger")
+    if torn.resolve() == saved.resolve():
+        raise LedgerFileError(f"{saved}: this is the torn ledger itself; name a new file")
+    unread: list[int] = []
+    claims = Claims(saved)
+    with closing(open_database(torn)) as reading, closing(open_database(saved)) as writing:
+        claims.take()
+        store, group, count = SqliteStore(writing, saved, claims), list[Entry](), 0
+        try:
+            for entry in _readable(reading, torn.stat().st_size, unread):
+                group.append(entry)
+                count += 1
+                if len(group) == _GROUP:
+                    store.commit(group)
+                    group.clear()
+            store.commit(group)
+        finally:
+            claims.close()
+    return count, len(unread)
+
+
+def _readable(torn: sqlite3.Connection, size: int, unread: list[int]) -> Iterator[Entry]:
+    """Row by row, so that a page that cannot be read takes no other with it."""
+    try:
+        (last,) = torn.execute("SELECT max(id) FROM calls").fetchone()
+    except sqlite3.DatabaseError:
+        last = size // _SMALLEST
+    for number in range(1, min(last or 0, size // _SMALLEST) + 1):
+        try:
+            row = torn.execute(_ROW, (number,)).fetchone()
+            if row is not None:
+                yield _entry(*row)
+        except (sqlite3.DatabaseError, *UNREADABLE):
+            unread.append(number)
+
+
+def _entry(
+    key: bytes | str, name: bytes, fingerprint: bytes, created: float, request: bytes, body: bytes
+) -> Entry:
+    outcome: Completion = completion_of(shown_key(key), body)
+    call = Call(shown_key(key), name.decode("utf-8", "surrogatepass"), fingerprint, request)
+    return Entry(call, float(created), outcome, body)
