@@ -13,12 +13,13 @@ from collections.abc import Collection, Mapping
 from typing import Any, get_args
 from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 
+from peerexam.agents.blotting import is_secret
 from peerexam.agents.spec import AgentSpec
 from peerexam.agents.wire import Client
 from peerexam.calls import Json
 from peerexam.errors import MissingKeyError, SetupError
 
-_SHORTEST_KEY = 8  # shorter ones are placeholders such as EMPTY
+_VERSION = re.compile(r"v\d+(?:[.-]\d+)*|\d{4}-\d\d-\d\d(?:-[a-z]+)?")
 _SECRET_HEADERS = ("auth", "key", "token", "secret", "cookie")
 _CLIENTS = get_args(Client)
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # a token of RFC 9110
@@ -90,18 +91,19 @@ def without_login(url: str) -> tuple[str, dict[str, str]]:
 def secrets_of(key: str, url: str) -> tuple[str, ...]:
     """Every text that must be blotted out of what a server says, the longest first.
 
-    They are the key, the URL's login, and values of its query that are long enough to be secrets.
+    They are the key, the URL's login, and values of its query, as far as they can be secrets:
+    see `is_secret`. A version such as `2024-10-21` is none.
 
-    >>> secrets_of("sk-12345678", "http://me:pass@127.0.0.1/v1?token=0123456789&v=2")
-    ('bWU6cGFzcw==', 'sk-12345678', '0123456789', 'me:pass', 'pass')
+    >>> secrets_of("sk-12345678", "http://me:pass1word@127.0.0.1/v1?token=0123456789&v=2024-10-21")
+    ('bWU6cGFzczF3b3Jk', 'me:pass1word', 'sk-12345678', '0123456789', 'pass1word')
     """
     parts = urlsplit(url)
-    login = parts.netloc.rpartition("@")[0]
-    password = unquote(login.partition(":")[2])
+    login = unquote(parts.netloc.rpartition("@")[0])
+    password = login.partition(":")[2]
     header = without_login(url)[1].get("Authorization", "").removeprefix("Basic ")
-    queried = {value for _, value in parse_qsl(parts.query) if len(value) >= _SHORTEST_KEY}
-    found = {key, login, password, header, *queried}
-    return tuple(sorted((text for text in found if text), key=lambda text: (-len(text), text)))
+    queried = {value for _, value in parse_qsl(parts.query) if not _VERSION.fullmatch(value)}
+    found = {text for text in (key, login, password, header, *queried) if is_secret(text)}
+    return tuple(sorted(found, key=lambda text: (-len(text), text)))
 
 
 def endpoint_of(url: str) -> str:
@@ -168,7 +170,7 @@ def _check_secrets(options: Mapping[str, Json], key: str) -> None:
                 f"header '{header}' may hold a secret, and options are written to disk: name the "
                 "key's environment variable with api_key_env instead"
             )
-    if len(key) >= _SHORTEST_KEY and key in json.dumps(options, ensure_ascii=False, default=str):
+    if is_secret(key) and key in json.dumps(options, ensure_ascii=False, default=str):
         raise SetupError(
             "the options hold the key itself, and options are written to disk: take it out of "
             "them, and name the variable that holds it with api_key_env"

@@ -10,8 +10,8 @@ from typing import Any
 from langchain_core.language_models import BaseChatModel
 from pydantic import SecretStr
 
+from peerexam.agents.blotting import Blot, is_secret
 from peerexam.agents.hosted import checked_url, key_of
-from peerexam.agents.rejections import blotter
 from peerexam.agents.spec import AgentSpec
 from peerexam.calls import Json
 from peerexam.errors import MissingExtraError, MissingKeyError, SetupError
@@ -27,7 +27,6 @@ _NO_KEY = "none"  # given where a server wants no key; the SDKs insist on one
 _MISSING_KEY = re.compile(
     r"api[_ -]?key|credential|did not find .*key|authentication", re.IGNORECASE
 )
-_SHORTEST_KEY = 8  # shorter ones are placeholders such as EMPTY
 
 
 def build(spec: AgentSpec, options: Mapping[str, Json]) -> BaseChatModel:
@@ -103,7 +102,7 @@ def _called(spec: AgentSpec, arguments: Mapping[str, Any]) -> BaseChatModel:
 
 def _set_up(spec: AgentSpec, error: Exception, arguments: Mapping[str, Any]) -> SetupError:
     given = [str(arguments[name]) for name in ("api_key", "base_url") if name in arguments]
-    words = blotter(tuple(text for text in given if len(text) >= _SHORTEST_KEY))(str(error))
+    words = Blot(filter(is_secret, given))(str(error))
     if "api_key" not in arguments and _MISSING_KEY.search(words):
         return _missing_key(spec, _variable_in(words))
     line = " ".join(words.split())

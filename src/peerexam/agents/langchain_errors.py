@@ -14,7 +14,6 @@ from typing import Any
 
 from langchain_core import exceptions as langchain
 
-from peerexam.agents.anthropic_reply import failure_of
 from peerexam.agents.rejections import Rejection, read_rejection
 from peerexam.errors import (
     BadKeyError,
@@ -91,9 +90,11 @@ def read_failure(error: Exception, model: str, blot: Blot) -> Rejection | CallEr
     told = next((link for link in links if _status(link) is not None), None)
     status = None if told is None else _status(told)
     if told is not None and status is not None and status >= 400:
-        rejection = read_rejection(status, _headers(told), _body(told), blot)
+        rejection = read_rejection(status, _headers(told), _body(told))
         if isinstance(error, langchain.ContextOverflowError):  # in whatever words
-            return ContextTooLongError(f"{rejection.message} (HTTP {status}, model {model})")
+            return ContextTooLongError(
+                f"{blot(rejection.message)[:_LONGEST]} (HTTP {status}, model {model})"
+            )
         return rejection
     known = _by_class(links)
     if known is CallTimeoutError:
@@ -101,7 +102,7 @@ def read_failure(error: Exception, model: str, blot: Blot) -> Rejection | CallEr
     if known is not None:
         return known(_words(links[-1], model, blot))
     if isinstance(error, ValueError) and error.args and isinstance(error.args[0], Mapping):
-        return read_rejection(200, {}, {"error": error.args[0]}, blot)  # an error inside a 200
+        return read_rejection(200, {}, {"error": error.args[0]})  # an error inside a 200
     if told is not None or _is_about_the_reply(error):
         return OverloadedError(f"{model}'s reply cannot be read: {_unread(error, blot)}")
     return PermanentError(_words(error, model, blot))
@@ -115,11 +116,6 @@ def _by_class(links: Sequence[BaseException]) -> type[CallError] | None:
     if names & _NO_CONNECTION:
         return ConnectionFailedError
     return next((ours for theirs, ours in _OF_LANGCHAIN if isinstance(links[0], theirs)), None)
-
-
-def error_of_rejection(rejection: Rejection, model: str) -> CallError:
-    """The error of ours that an error reply is, whoever's API it came from."""
-    return failure_of(rejection, model)
 
 
 def _links(error: BaseException) -> Iterator[BaseException]:

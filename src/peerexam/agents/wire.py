@@ -7,17 +7,23 @@ which is slower by an order of magnitude and is the reference that the lean one 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
-from peerexam.errors import OverloadedError
+from peerexam.errors import ConnectionFailedError, NoServerError, OverloadedError
 from peerexam.fast_json import decode
 
 Client = Literal["lean", "sdk"]
 """The option `client` of providers that have both."""
 
 _STREAM = "text/event-stream"
+_NOBODY = re.compile(
+    r"\b(?:os error|Errno) (?:61|111|10061)\b|refused|failed to lookup address"
+    r"|Name or service not known|No address associated|nodename nor servname|getaddrinfo failed",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +63,8 @@ class Wire(Protocol):
 
         Raises:
             CallTimeoutError: No reply within the time limit.
-            ConnectionFailedError: No connection, or it broke off.
+            ConnectionFailedError: No connection, or it broke off; `NoServerError` where nobody
+                listens.
             PermanentError: The client itself refuses what is to be sent.
         """
 
@@ -77,3 +84,13 @@ def unreadable(reply: WireReply, model: str, quoted: str) -> OverloadedError:
         # Pieces of an answer are no answer, so they are not quoted either.
         return OverloadedError(f"{model} sent a stream that nobody asked for")
     return OverloadedError(f"{model}'s reply is not JSON, it starts: {quoted[:200]!r}")
+
+
+def unconnected(message: str, causes: str) -> ConnectionFailedError:
+    """The error for a connection that failed; a `NoServerError` where nobody listens.
+
+    Args:
+        message: What is told.
+        causes: The client's own words for it, in whatever language of errors.
+    """
+    return NoServerError(message) if _NOBODY.search(causes) else ConnectionFailedError(message)

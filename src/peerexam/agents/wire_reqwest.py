@@ -25,11 +25,10 @@ from pyreqwest.response import Response
 
 from peerexam.agents.deadline import limit_of_this_attempt
 from peerexam.agents.proxies import proxy_for
-from peerexam.agents.wire import WireReply
+from peerexam.agents.wire import WireReply, unconnected
 from peerexam.errors import (
     CallError,
     CallTimeoutError,
-    ConnectionFailedError,
     PermanentError,
     SetupError,
 )
@@ -151,9 +150,8 @@ class ReqwestWire:
         except BuilderError as error:
             failure = PermanentError(f"{self._where()} leads nowhere: {self._words(error)}")
         except RequestError as error:
-            failure = ConnectionFailedError(
-                f"no connection to {self._where()}: {self._words(error)}"
-            )
+            words = self._words(error)
+            failure = unconnected(f"no connection to {self._where()}: {words}", _causes(error))
         raise failure
 
     async def close(self) -> None:
@@ -272,6 +270,10 @@ class ReqwestWire:
             host = self._blot(urlsplit(self._url).hostname or "")
             return f"host {host}: {said.removeprefix(_UNNAMED_HOST)}; check the address"
         return self._blot(f"{type(error).__name__}: {_FOR_URL.sub('', said)}")[:300]
+
+
+def _causes(error: RequestError) -> str:
+    return " ".join(cause["message"] for cause in error.details.get("causes") or [])
 
 
 def _sendable(headers: dict[str, str]) -> dict[str, str]:

@@ -67,7 +67,7 @@ class AgentLimits(_Strict):
     give_up_after: Positive = 20
     requests_per_minute: Positive | None = None
     tokens_per_minute: Annotated[int, Field(ge=1, le=10**12)] | None = None
-    attempts: Few = 6
+    attempts: Few = ATTEMPTS
     timeout: Seconds = 120.0
     deadline: Seconds = 600.0
 
