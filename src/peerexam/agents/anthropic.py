@@ -14,6 +14,7 @@ Options (after `?`, or `options` in EXAM.yaml):
 - `json_schema` (false): the model can hold a reply to a JSON schema.
 - `extra_body`: fields sent with every call (`top_k`, …). `headers`: headers sent with every call;
   no secrets. `timeout`: seconds for one attempt.
+- `allow_plain_http` (false): send the key to another machine over plain HTTP.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from peerexam.agents.anthropic_reply import failure_of, is_filtered, read_messag
 from peerexam.agents.base import Agent, Feature
 from peerexam.agents.blotting import Blot
 from peerexam.agents.hosted import (
+    Home,
     address,
     check_options,
     checked_url,
@@ -52,6 +54,7 @@ from peerexam.errors import (
 DEFAULT_URL = "https://api.anthropic.com"
 KEY_VARIABLE = "ANTHROPIC_API_KEY"
 URL_VARIABLE = "ANTHROPIC_BASE_URL"
+HOME = Home(KEY_VARIABLE, (URL_VARIABLE,), "api.anthropic.com")
 DEFAULT_VERSION = "2023-06-01"
 DEFAULT_MAX_TOKENS = 4096
 
@@ -68,6 +71,7 @@ _OPTIONS = (
     "extra_body",
     "headers",
     "timeout",
+    "allow_plain_http",
 )
 _DECIDING = ("default_max_tokens", "version", "betas", "thinking", "extra_body", "headers")
 
@@ -141,7 +145,7 @@ def create(spec: AgentSpec) -> Agent:
 
     The endpoint is the spec's, else `ANTHROPIC_BASE_URL`, else the hosted API; a `/v1` at its end
     may be there or not. The key comes from the variable that the spec names, else from
-    `ANTHROPIC_API_KEY`. An endpoint of one's own needs no key unless the spec names a variable.
+    `ANTHROPIC_API_KEY` where the endpoint is one that this is for: see `key_of`.
 
     Raises:
         MissingKeyError: The variable that should hold the key is not set.
@@ -152,9 +156,8 @@ def create(spec: AgentSpec) -> Agent:
     parts = urlsplit(url)
     path = parts.path.rstrip("/").removesuffix("/v1")
     base_url = urlunsplit(parts._replace(path=path))
-    return AnthropicAgent(
-        spec, key_of(spec, KEY_VARIABLE, optional=base_url != DEFAULT_URL), base_url
-    )
+    key = key_of(spec, HOME, base_url)
+    return AnthropicAgent(spec, key.value, base_url, key.unsent)
 
 
 def _lean(spec: AgentSpec, key: str, base_url: str, blot: Any) -> Wire:

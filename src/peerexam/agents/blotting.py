@@ -26,13 +26,14 @@ _SHORTEST_BASE64 = 8
 _ESCAPED = ("%", "\\u", "\\x", "&#")
 """What a text holds in which letters and digits themselves are written otherwise."""
 _SECRET_VARIABLE = re.compile(r"(?i)(?:key|token|secret|password)$")
-_PLACEHOLDERS = frozenset(
-    "sk pk a abc an any anything api apikey bar change changeme cpp default demo dummy empty enter "
-    "example fake foo here ignore ignored insert key keys llama llamacpp lm local localhost me "
-    "missing mock my na needed no none not null ollama openai anthropic password placeholder "
-    "replace required sample secret server set studio test testing the this todo token unset "
-    "unused vllm whatever with x xx xxx your".split()
-)
+_WORDS = """
+a abc an anthropic any anything api apikey bar change changeme cpp default demo dummy
+empty enter example fake foo here ignore ignored insert key keys llama llamacpp lm local
+localhost me missing mock my na needed no none not null ollama openai password pk
+placeholder replace required sample secret server set sk studio test testing the this
+todo token unset unused vllm whatever with x xx xxx your
+"""
+_PLACEHOLDERS = frozenset(_WORDS.split())
 
 
 def is_secret(text: str) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 
 from peerexam.agents.base import Agent, Wrapper
 from peerexam.calls import Completion, Request
@@ -21,6 +20,7 @@ from peerexam.errors import (
     UnknownModelError,
     UnusableModelError,
 )
+from peerexam.printable import log
 
 _AT_ONCE = (BadKeyError, UnknownModelError, QuotaExhaustedError, UnusableModelError)
 """What no other request to the same agent would fare better with."""
@@ -36,8 +36,6 @@ _LONGEST_REASON = 300
 
 MEND = "mend it and run again: only its calls are asked"
 """What brings a lost agent back."""
-
-_log = logging.getLogger("peerexam")
 
 
 class Breaker:
@@ -108,7 +106,7 @@ class Breaker:
             self._was_reached = True
         if isinstance(error, NoServerError) and not (self._was_reached or self._warned):
             self._warned = True
-            _log.warning(
+            log.warning(
                 "agent '%s': %s. In case it is starting, it is tried again for about 20 seconds "
                 "(limits.attempts), and then given up",
                 self.agent,
@@ -144,7 +142,7 @@ class Breaker:
 
     def _give_up(self, why: str) -> None:
         self.lost = why
-        _log.warning("agent '%s' is given up: %s; the exam goes on without it", self.agent, why)
+        log.warning("agent '%s' is given up: %s; the exam goes on without it", self.agent, why)
         self._call_off()
 
     def _call_off(self) -> None:

@@ -4,6 +4,7 @@ The name is what LangChain's `init_chat_model` takes, as in `langchain/openai:gp
 (after `?`, or `options` in EXAM.yaml) go to the integration's class; those of ours are
 
 - `logprobs`, `json_schema` (false): what the model's server can do.
+- `allow_plain_http` (false): send the key to another machine over plain HTTP.
 
 What a request asks for is put into the integration's own fields, so that each gets it under the
 name it knows (`max_output_tokens`, `num_predict`). A parameter that it has no field for, or that
@@ -258,7 +259,7 @@ def create(spec: AgentSpec) -> Agent:
     """Build the agent of a spec.
 
     The key comes from the variable that the spec names, else from the one that the integration
-    reads by itself. An endpoint of one's own needs no key unless the spec names a variable.
+    reads by itself, where the endpoint is one that this is for: see `hosted.key_of`.
 
     Raises:
         MissingExtraError: The integration's package is not installed.
@@ -266,6 +267,7 @@ def create(spec: AgentSpec) -> Agent:
         SetupError: The integration cannot be built with these options.
     """
     options = dict(spec.options)
+    options.pop("allow_plain_http", None)  # read by `key_of`
     flags = {name: bool(options.pop(name, False)) for name in ("logprobs", "json_schema")}
     model = build(spec, options)
     _check_secrets(model, options, spec.name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import warnings
 from collections.abc import Mapping
@@ -11,7 +12,8 @@ from langchain_core.language_models import BaseChatModel
 from pydantic import SecretStr
 
 from peerexam.agents.blotting import Blot, is_secret
-from peerexam.agents.hosted import checked_url, key_of
+from peerexam.agents.hosted import Home, checked_url, endpoint_of, key_of
+from peerexam.agents.langchain_identity import secrets_of
 from peerexam.agents.spec import AgentSpec
 from peerexam.calls import Json
 from peerexam.errors import MissingExtraError, MissingKeyError, SetupError
@@ -22,6 +24,13 @@ _OURS = {
     "max_retries": "set how often a call is tried with attempts",
     "cache": "answers are kept in the ledger",
     "model": "write it after langchain/",
+}
+_NO_HOST = "its own endpoint"  # nobody knows it, but the integration
+_HOMES = {
+    "openai": Home("OPENAI_API_KEY", ("OPENAI_API_BASE", "OPENAI_BASE_URL"), "api.openai.com"),
+    "anthropic": Home(
+        "ANTHROPIC_API_KEY", ("ANTHROPIC_API_URL", "ANTHROPIC_BASE_URL"), "api.anthropic.com"
+    ),
 }
 _NO_KEY = "none"  # given where a server wants no key; the SDKs insist on one
 _MISSING_KEY = re.compile(
@@ -47,14 +56,43 @@ def build(spec: AgentSpec, options: Mapping[str, Json]) -> BaseChatModel:
     arguments: dict[str, Any] = dict(options)
     if spec.base_url is not None:
         arguments["base_url"] = checked_url(spec, spec.base_url)
-    if spec.api_key_env is not None:
-        arguments["api_key"] = key_of(spec, spec.api_key_env, optional=False)
-    try:
+    home = _home_of(spec)
+    url = spec.base_url or next(filter(None, map(os.environ.get, home.url_variables)), None)
+    if url is None:
+        if spec.api_key_env is not None:
+            arguments["api_key"] = key_of(spec, home, f"https://{home.host}").value
         return _with_key(spec, arguments)
-    except MissingKeyError:
-        if spec.base_url is None or spec.api_key_env is not None:
+    # The integration would take its own variable's key, whatever endpoint is named.
+    key = key_of(spec, home, checked_url(spec, url)).value
+    try:
+        return _with_key(spec, arguments | {"api_key": key or _NO_KEY})
+    except _NoSuchArgument:
+        if spec.api_key_env is not None:
             raise
-    return _with_key(spec, arguments | {"api_key": _NO_KEY})
+    model = _with_key(spec, arguments)
+    if any(map(is_secret, secrets_of(model))):
+        raise SetupError(
+            f"agent '{spec.name}': {type(model).__name__} takes no api_key, so it cannot be kept "
+            f"from sending its own to {endpoint_of(url)}: take that variable out of the environment"
+        )
+    return model
+
+
+class _NoSuchArgument(SetupError):
+    """The integration takes no `api_key`."""
+
+
+def _home_of(spec: AgentSpec) -> Home:
+    """Where the integration's own key may go: to the endpoint that its own variables name.
+
+    Their names begin with the integration's (`OPENAI_API_BASE`, `AZURE_OPENAI_ENDPOINT`).
+    """
+    provider = spec.model.partition(":")[0]
+    if provider in _HOMES:
+        return _HOMES[provider]
+    start = re.sub(r"[^A-Z0-9]+", "_", provider.upper())
+    urls = tuple(f"{start}_{end}" for end in ("BASE_URL", "API_BASE", "API_URL", "ENDPOINT"))
+    return Home(f"{start}_API_KEY", urls, _NO_HOST)
 
 
 def _with_key(spec: AgentSpec, arguments: Mapping[str, Any]) -> BaseChatModel:
@@ -74,7 +112,8 @@ def _made(spec: AgentSpec, arguments: Mapping[str, Any]) -> BaseChatModel:
     known = _argument_names(type(model))
     for name in arguments:
         if name not in known:
-            raise SetupError(_unknown(spec, name, type(model).__name__, known))
+            kind = _NoSuchArgument if name == "api_key" else SetupError
+            raise kind(_unknown(spec, name, type(model).__name__, known))
     return model if "max_retries" in known else _called(spec, arguments)
 
 

@@ -15,6 +15,7 @@ from typing import Any
 from langchain_core import exceptions as langchain
 
 from peerexam.agents.rejections import Rejection, read_rejection
+from peerexam.agents.wire import causes_in, unconnected
 from peerexam.errors import (
     BadKeyError,
     CallError,
@@ -96,16 +97,29 @@ def read_failure(error: Exception, model: str, blot: Blot) -> Rejection | CallEr
                 f"{blot(rejection.message)[:_LONGEST]} (HTTP {status}, model {model})"
             )
         return rejection
-    known = _by_class(links)
-    if known is CallTimeoutError:
-        return CallTimeoutError(f"no reply from {model} in time")
+    known = _known(error, links, model, blot)
     if known is not None:
-        return known(_words(links[-1], model, blot))
+        return known
     if isinstance(error, ValueError) and error.args and isinstance(error.args[0], Mapping):
         return read_rejection(200, {}, {"error": error.args[0]})  # an error inside a 200
     if told is not None or _is_about_the_reply(error):
         return OverloadedError(f"{model}'s reply cannot be read: {_unread(error, blot)}")
     return PermanentError(_words(error, model, blot))
+
+
+def _known(
+    error: Exception, links: Sequence[BaseException], model: str, blot: Blot
+) -> CallError | None:
+    """The error of ours for what never came to a reply; None where it did, or nobody knows."""
+    refused = next((link for link in links if isinstance(link, PermanentError)), None)
+    if refused is not None:  # a redirect, by `wire_sdk.http_client`
+        return PermanentError(blot(str(refused)))
+    kind = _by_class(links)
+    if kind is CallTimeoutError:
+        return CallTimeoutError(f"no reply from {model} in time")
+    if kind is ConnectionFailedError:
+        return unconnected(_words(links[-1], model, blot), causes_in(error))
+    return None if kind is None else kind(_words(links[-1], model, blot))
 
 
 def _by_class(links: Sequence[BaseException]) -> type[CallError] | None:

@@ -8,6 +8,7 @@ Options (after `?`, or `options` in EXAM.yaml):
   GBNF in an extra body field.
 - `max_tokens_param`: `max_tokens` or `max_completion_tokens`; by default found out.
 - `extra_body`: fields sent with every call. `headers`: headers sent with every call; no secrets.
+- `allow_plain_http` (false): send the key to another machine over plain HTTP.
 - `timeout`: seconds for one attempt. `organization`: the OpenAI organisation.
 """
 
@@ -20,6 +21,7 @@ from typing import Any, get_args
 from peerexam.agents.base import Agent, Feature
 from peerexam.agents.blotting import Blot
 from peerexam.agents.hosted import (
+    Home,
     address,
     check_options,
     checked_url,
@@ -44,6 +46,7 @@ from peerexam.errors import (
 DEFAULT_URL = "https://api.openai.com/v1"
 KEY_VARIABLE = "OPENAI_API_KEY"
 URL_VARIABLE = "OPENAI_BASE_URL"
+HOME = Home(KEY_VARIABLE, (URL_VARIABLE,), "api.openai.com")
 
 _FEATURES: dict[str, Feature] = {
     name: name for name in get_args(Feature) if name not in ("chat", "score")
@@ -61,6 +64,7 @@ _OPTIONS = (
     "headers",
     "timeout",
     "organization",
+    "allow_plain_http",
 )
 
 
@@ -125,8 +129,8 @@ def create(spec: AgentSpec) -> Agent:
     """Build the agent of a spec.
 
     The endpoint is the spec's, else `OPENAI_BASE_URL`, else the hosted API. The key comes from the
-    variable that the spec names, else from `OPENAI_API_KEY`. An endpoint of one's own needs no key
-    unless the spec names a variable.
+    variable that the spec names, else from `OPENAI_API_KEY` where the endpoint is one that this is
+    for: see `key_of`.
 
     Raises:
         MissingKeyError: The variable that should hold the key is not set.
@@ -134,8 +138,8 @@ def create(spec: AgentSpec) -> Agent:
         SetupError: The endpoint or an option cannot be used.
     """
     base_url = checked_url(spec, spec.base_url or os.environ.get(URL_VARIABLE) or DEFAULT_URL)
-    own = base_url.rstrip("/") != DEFAULT_URL
-    return OpenAIAgent(spec, key_of(spec, KEY_VARIABLE, optional=own), base_url)
+    key = key_of(spec, HOME, base_url)
+    return OpenAIAgent(spec, key.value, base_url, key.unsent)
 
 
 def _lean(spec: AgentSpec, key: str, base_url: str, chat: bool, blot: Any) -> Wire:

@@ -1,9 +1,9 @@
 """An agent with all its layers, in the one order that is right.
 
 From the outside in: `Configured`, `Ledgered`, `Breaking`, `Budgeted`, `Deadline`, `Retrying`,
-`Limited`, then `Recheck`, `TimeBudgeted`, `Landing`, `Timed` and `Priced` close around the
-provider in its `Blotted`, which keeps keys out of errors: what was sent is waited for, an attempt's time does not count our own queue, and the cost
-is on the completion before the ledger stores it.
+`Limited`, then `Recheck`, `TimeBudgeted`, `Landing`, `Timed`, `Priced` and `Blotted` close around
+the provider: what was sent is waited for, an attempt's time does not count our own queue, the cost
+is on the completion before the ledger stores it, and no error brings a key out of the provider.
 
 `Breaking` stands inside of the ledger, so that an agent that was given up still replays what it
 has answered and its failures are kept by name; outside of the budget, so that what is not asked is

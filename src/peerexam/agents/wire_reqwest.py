@@ -25,7 +25,14 @@ from pyreqwest.response import Response
 
 from peerexam.agents.deadline import limit_of_this_attempt
 from peerexam.agents.proxies import proxy_for
-from peerexam.agents.wire import WireReply, unconnected
+from peerexam.agents.wire import (
+    KEEP_THE_METHOD,
+    MOST_REDIRECTS,
+    WireReply,
+    endlessly_redirected,
+    redirected,
+    unconnected,
+)
 from peerexam.errors import (
     CallError,
     CallTimeoutError,
@@ -41,9 +48,7 @@ _LET_GO = 1.0
 A call that is cancelled goes on inside of reqwest, and nothing but a time limit of its own ends it
 there: a server that never answers would keep one connection for each.
 """
-_MOST_REDIRECTS = 3
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
-_KEEP_THE_METHOD = frozenset({307, 308})
 _LONGEST_REPLY = 64 * 1024 * 1024
 """Bytes, unpacked. No completion is as long; a server that never stops must not fill memory."""
 _OS_ERROR = re.compile(r"\(os error (\d+)\)")
@@ -165,7 +170,7 @@ class ReqwestWire:
 
     async def _exchange(self, data: bytes) -> tuple[int, Mapping[str, str], bytes]:
         client, target, limit = self._connected(), self._target, self._limit()
-        for _ in range(1 + _MOST_REDIRECTS):
+        for _ in range(1 + MOST_REDIRECTS):
             sending = client.post(target).body_bytes(data)
             if limit is not None:
                 sending = sending.timeout(limit)
@@ -175,7 +180,7 @@ class ReqwestWire:
                 if location is None:
                     return status, headers, await self._body(response, headers)
                 target = self._onward(target, status, location)
-        raise PermanentError(f"{self._where()} leads nowhere: it redirects again and again")
+        raise endlessly_redirected(self._where())
 
     async def _body(self, response: Response, headers: Mapping[str, str]) -> bytes:
         if _is_short(headers):
@@ -193,23 +198,16 @@ class ReqwestWire:
         return b"".join(pieces)
 
     def _onward(self, target: Url, status: int, location: str) -> Url:
-        """Where a redirect leads, if it is on the same server.
-
-        Whoever else is named there would get the key and the prompts, and a redirect that turns a
-        POST into a GET loses what was asked.
-        """
+        """Where a redirect leads, if it is on the same server."""
         try:
             onward = target.join(location)
         except ValueError:
             there = "no URL"
         else:
-            if status in _KEEP_THE_METHOD and onward.origin_ascii == target.origin_ascii:
+            if status in KEEP_THE_METHOD and onward.origin_ascii == target.origin_ascii:
                 return onward
             there = self._blot(f"{onward.origin_ascii}{onward.path}")
-        raise PermanentError(
-            f"{self._where()} redirects (HTTP {status}) to {there}: if that is the endpoint, name "
-            "it in its place"
-        )
+        raise redirected(self._where(), status, there)
 
     def _limit(self) -> timedelta | None:
         limits = (self._timeout, limit_of_this_attempt())

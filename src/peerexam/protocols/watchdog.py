@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import logging
 import math
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from peerexam.printable import log
 from peerexam.protocols.progress import Lane
 
 _LONGEST_NAP = 5.0
 _NAPS = 4
 """How often a stall is looked for within the time after which it is one."""
-
-_log = logging.getLogger("peerexam")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +87,7 @@ def watching(watchdog: Watchdog) -> Iterator[None]:
         while not over.wait(min(watchdog.seconds / _NAPS, _LONGEST_NAP)):
             stall = watchdog.check()
             if stall is not None:
-                _log.warning("%s", stall.text)
+                log.warning("%s", stall.text)
 
     thread = threading.Thread(target=watch, name="peerexam watchdog", daemon=True)
     thread.start()
