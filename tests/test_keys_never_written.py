@@ -123,6 +123,7 @@ def examinee(provider: str, client: str, model: str, url: str = "") -> dict[str,
         "roles": ["examinee"],
         "limits": {"attempts": 2, "timeout": 2.0},
         "options": {} if client == "langchain" else {"client": client},
+        **({"api_key_env": f"{provider.upper()}_API_KEY"} if url else {}),
     }
 
 

@@ -170,9 +170,11 @@ async def test_a_call_that_was_sent_before_still_gets_its_answer() -> None:
 
 async def test_a_lost_agent_replays_and_a_later_session_asks_what_failed(tmp_path: Path) -> None:
     ledger = open_ledger(tmp_path / "ledger.sqlite")
-    first = wrap(_in_turn("known", BadKeyError("revoked")), ledger=ledger, breaker=Breaker("pupil"))
+    first = wrap(
+        _in_turn("known", QuotaExhaustedError("spent")), ledger=ledger, breaker=Breaker("pupil")
+    )
     known = await first.complete(_ask(0))
-    for number, error in ((1, BadKeyError), (2, AgentLostError)):
+    for number, error in ((1, QuotaExhaustedError), (2, AgentLostError)):
         with pytest.raises(error):
             await first.complete(_ask(number))
     assert (await first.complete(_ask(0))).call == known.call

@@ -43,7 +43,8 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def agent_at(server: WeatherServer, provider: str = "openai", **options: Any) -> Agent:
     url = server.openai_url if provider == "openai" else server.anthropic_url
-    return create_agent(AgentSpec("pupil", provider, "m-1", base_url=url, options=options))
+    variable = f"{provider.upper()}_API_KEY"
+    return create_agent(AgentSpec("pupil", provider, "m-1", url, variable, options))
 
 
 @asynccontextmanager
@@ -208,7 +209,7 @@ async def test_a_redirect_to_nowhere_is_told_with_its_own_status(status: bytes) 
     "host", ["xn--", "256.256.256.256", "a b", "h<x>", "[fe80::1%25eth0]", "a^b.invalid"]
 )
 def test_a_host_that_cannot_be_is_refused_before_any_call_and_without_the_query(host: str) -> None:
-    url = f"http://me:hidden-word@{host}/v1?token=hidden-word"
+    url = f"https://me:hidden-word@{host}/v1?token=hidden-word"
     with pytest.raises(SetupError, match="cannot be an endpoint") as caught:
         create_agent(AgentSpec("pupil", "openai", "m-1", base_url=url))
     assert "hidden-word" not in f"{caught.value!r} {caught.value.__context__!r}"

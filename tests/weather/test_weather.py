@@ -182,7 +182,9 @@ async def connect(
             breaker: Breaker | None = None,
         ) -> Agent:
             url = server.openai_url if provider == "openai" else server.anthropic_url
-            spec = AgentSpec("pupil", provider, "m-1", base_url=url, options={"client": client})
+            spec = AgentSpec(
+                "pupil", provider, "m-1", url, f"{provider.upper()}_API_KEY", {"client": client}
+            )
             settings = LayerSettings(timeout=timeout, attempts=attempts)
             agent = assemble(spec, settings, ledger=ledger, breaker=breaker)
             _wait_in_no_time(agent, attempts, waits)

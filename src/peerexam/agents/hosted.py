@@ -167,10 +167,20 @@ def _is_at_home(home: Home, url: str) -> bool:
     """Whether the provider's own variable may go to an endpoint."""
     if _is_host(home, url):
         return True
-    variable = next((name for name in home.url_variables if os.environ.get(name)), None)
+    variable = _named_by(home)
     if variable is None or not in_one_place(variable, home.key_variable):
         return False
     return _origin(os.environ[variable]) == _origin(url)
+
+
+def named_url(home: Home) -> str | None:
+    """The endpoint that the environment names, None where it names none."""
+    variable = _named_by(home)
+    return None if variable is None else os.environ[variable]
+
+
+def _named_by(home: Home) -> str | None:
+    return next((name for name in home.url_variables if os.environ.get(name)), None)
 
 
 def _origin(url: str) -> tuple[str, str, int | None] | None:

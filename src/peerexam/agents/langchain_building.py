@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import warnings
 from collections.abc import Mapping
@@ -12,7 +11,7 @@ from langchain_core.language_models import BaseChatModel
 from pydantic import SecretStr
 
 from peerexam.agents.blotting import Blot, is_secret
-from peerexam.agents.hosted import Home, checked_url, endpoint_of, key_of
+from peerexam.agents.hosted import Home, checked_url, endpoint_of, key_of, named_url
 from peerexam.agents.langchain_identity import secrets_of
 from peerexam.agents.spec import AgentSpec
 from peerexam.calls import Json
@@ -50,14 +49,12 @@ def build(spec: AgentSpec, options: Mapping[str, Json]) -> BaseChatModel:
         MissingKeyError: There is no key.
         SetupError: An option is not known, or cannot be used.
     """
-    for name, mend in _OURS.items():
-        if name in options:
-            raise SetupError(f"agent '{spec.name}': {name} is no option: {mend}")
+    _refuse_ours(spec, options)
     arguments: dict[str, Any] = dict(options)
     if spec.base_url is not None:
         arguments["base_url"] = checked_url(spec, spec.base_url)
     home = _home_of(spec)
-    url = spec.base_url or next(filter(None, map(os.environ.get, home.url_variables)), None)
+    url = spec.base_url or named_url(home)
     if url is None:
         if spec.api_key_env is not None:
             arguments["api_key"] = key_of(spec, home, f"https://{home.host}").value
@@ -76,6 +73,12 @@ def build(spec: AgentSpec, options: Mapping[str, Json]) -> BaseChatModel:
             f"from sending its own to {endpoint_of(url)}: take that variable out of the environment"
         )
     return model
+
+
+def _refuse_ours(spec: AgentSpec, options: Mapping[str, Json]) -> None:
+    for name, mend in _OURS.items():
+        if name in options:
+            raise SetupError(f"agent '{spec.name}': {name} is no option: {mend}")
 
 
 class _NoSuchArgument(SetupError):

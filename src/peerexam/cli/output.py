@@ -9,7 +9,8 @@ import traceback
 
 from peerexam.agents.blotting import Blot, secrets_in
 from peerexam.calls import Json
-from peerexam.printable import escaped_json, plain
+from peerexam.printable import escaped_json
+from peerexam.printable import plain as plain
 
 
 def redact(text: str) -> str:
