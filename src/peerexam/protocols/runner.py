@@ -120,6 +120,7 @@ async def _hold(
     annotated.count_failures(tally)
     probed.count_failures(tally)
     tally.lost = scene.lost()
+    tally.odd_endings = scene.odd_endings()
     _note(progress, "counting the votes")
     return finish(config, folder, scene.fingerprints, questions, tally)
 
@@ -137,6 +138,7 @@ async def _before_any_question(
     )
     tally.stopped = str(reached)
     tally.lost = scene.lost()
+    tally.odd_endings = scene.odd_endings()
     return finish(config, folder, scene.fingerprints, none, tally)
 
 
