@@ -218,4 +218,5 @@ def _any_alphabet(digit: str) -> str:
 
 
 def _longest_run(text: str) -> str:
-    return max(re.findall(r"[A-Za-z0-9]+", text) or [text], key=len)
+    runs: list[str] = re.findall(r"[A-Za-z0-9]+", text)
+    return max(runs or [text], key=len)

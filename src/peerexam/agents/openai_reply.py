@@ -150,4 +150,4 @@ def _logprob(value: Any) -> float:
 
 def _reason(error: Any) -> str:
     message = error.get("message") if isinstance(error, dict) else error
-    return message if _is_text(message) else "no reason given"
+    return message if isinstance(message, str) and message else "no reason given"
