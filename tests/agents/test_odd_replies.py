@@ -251,7 +251,11 @@ async def test_a_malformed_reply_is_an_error_of_ours(
 
 
 NUMBERS = st.one_of(
-    st.integers(), st.just(10**5000), st.just(-(10**400)), st.floats(), st.booleans(), st.none()
+    st.integers(),
+    st.sampled_from([5000, 400]).map(lambda digits: 10**digits),
+    st.floats(),
+    st.booleans(),
+    st.none(),
 )
 WORDS = st.one_of(
     st.text(st.characters(exclude_categories=())),  # lone surrogates, too

@@ -206,8 +206,8 @@ def _error_in(body: Any) -> Any:
             inner = inner or next(iter(objects or found), "")
         elif isinstance(found, Mapping):
             inner = found.get("error") or found.get("errors")
-            if isinstance(inner, str) and found.get("message"):  # {"error": KIND, "message": …}
-                return {"type": inner, **found}
+            if isinstance(inner, str):  # {"error": KIND, "message": …}, or the words alone
+                return {"type" if found.get("message") else "message": inner, **found}
         if not inner:
             break
         found = inner
