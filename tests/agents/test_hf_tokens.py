@@ -161,7 +161,6 @@ def test_a_template_that_takes_parts_only_gets_parts(small_models: Any, template
     "template",
     [
         "{% for m in messages %}<|{{ m.role }}|>{% endfor %}",
-        "",
         "{{ raise_exception('not for you') }}",
         "{{ 1 // 0 }}",
         "{% for m in messages %}{{ m.content + 1 }}{% endfor %}",

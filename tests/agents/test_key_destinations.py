@@ -92,7 +92,8 @@ async def test_a_key_and_an_endpoint_of_two_places_do_not_come_together(
     provider: str, in_file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with WeatherServer(["Fine."]) as server:
-        values = {"BASE_URL": url_of(server, provider), "API_KEY": KEY}
+        key = f"{KEY}-{provider}-{in_file}"  # where one came from is known by its value, too
+        values = {"BASE_URL": url_of(server, provider), "API_KEY": key}
         lines = []
         for end, value in values.items():
             # So that whatever the file sets is taken back after the test.
@@ -102,7 +103,7 @@ async def test_a_key_and_an_endpoint_of_two_places_do_not_come_together(
                 lines.append(f"{variable(provider, end)}={value}\n")
         (tmp_path / ".env").write_text("".join(lines))
         load_dotenv(os.environ, tmp_path)
-        assert os.environ[variable(provider)] == KEY
+        assert os.environ[variable(provider)] == key
         found = await sent(server, spec_of(provider))
         assert found == ([KEY] if in_file == "both" else [])
 
@@ -112,7 +113,7 @@ def test_a_key_goes_to_no_other_machine_over_plain_http_unless_asked_for(
     provider: str, host: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PUPIL_KEY", KEY)
-    with pytest.raises(SetupError, match="plain HTTP.*allow_plain_http: true") as caught:
+    with pytest.raises(SetupError, match=r"plain HTTP.*allow_plain_http: true") as caught:
         create_agent(spec_of(provider, f"http://{host}/v1", "PUPIL_KEY"))
     assert KEY not in str(caught.value)
     create_agent(spec_of(provider, f"http://{host}/v1", "PUPIL_KEY", {"allow_plain_http": True}))
