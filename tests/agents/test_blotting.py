@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Callable
 from urllib.parse import quote
 
 import pytest
@@ -27,7 +28,7 @@ def escaped(text: str) -> str:
     return "".join(f"\\u{ord(char):04x}" for char in text)
 
 
-SPELLINGS = {
+SPELLINGS: dict[str, Callable[[str], str]] = {
     "as it is": lambda key: key,
     "upper": str.upper,
     "swapped case": str.swapcase,

@@ -213,7 +213,7 @@ async def test_giving_up_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
 
 @pytest.mark.parametrize("error", [BadKeyError("HTTP 403"), UnknownModelError("HTTP 404")])
 async def test_one_such_reply_after_good_ones_does_not_end_an_agent(error: CallError) -> None:
-    replies = [*["fine"] * 30, error, *["fine"] * 3]
+    replies: list[CallError | str] = [*["fine"] * 30, error, *["fine"] * 3]
     breaker = Breaker("pupil")
     agent = wrap(_in_turn(*replies), breaker=breaker)
     for number, reply in enumerate(replies):
