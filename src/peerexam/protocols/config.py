@@ -13,6 +13,7 @@ from pydantic_core import PydanticCustomError
 
 from peerexam.agents.retrying import ATTEMPTS
 
+
 def _printable(name: str) -> str:
     """A name is shown on terminals and pages: no control or direction characters, not blank."""
     if not name.isprintable() or not name.strip():
