@@ -169,12 +169,14 @@ def telling(asked: Asked) -> Scripted:
     told = f"It is {WRITTEN[int(number)](asked.key)}."
     headers = {"x-request-id": asked.key, "retry-after": asked.key}
     if kind in ("errs", "rejects"):
-        body = {"type": "error", "error": dict.fromkeys(("message", "code", "type", "param"), told)}
-        return Reply(body, 200 if kind == "errs" else 400, headers=headers)
+        words = dict.fromkeys(("message", "code", "type", "param"), told)
+        return Reply(
+            {"type": "error", "error": words}, 200 if kind == "errs" else 400, headers=headers
+        )
     if asked.dialect == "anthropic":
         reason = {"refuses": "refusal", "breaks": "error"}.get(kind, f"end {told}")
         blocks = [{"type": part, part: told, "signature": told} for part in ("thinking", "text")]
-        body = {
+        body: dict[str, Any] = {
             **{"id": told, "type": "message", "role": "assistant", "model": told},
             **{"content": blocks, "stop_reason": reason, "stop_sequence": told},
             **{"stop_details": {"explanation": told}},
