@@ -62,8 +62,8 @@ def test_no_key_reaches_the_screen(
     say("a not-to-be-seen b")
     note("c not-to-be-seen d")
     captured = capsys.readouterr()
-    assert captured.out == "a <SOME_API_KEY> b\n"
-    assert captured.err == "c <SOME_API_KEY> d\n"
+    assert captured.out == "a [key] b\n"
+    assert captured.err == "c [key] d\n"
     assert redact("nothing here") == "nothing here"
 
 

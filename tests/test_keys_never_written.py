@@ -12,14 +12,14 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import pytest
 
-from peerexam.testing.weather import Asked, Conditions, Fault, WeatherServer
+from peerexam.testing.weather import Asked, Conditions, Fault, Reply, Scripted, WeatherServer
 
 # With characters that other spellings write otherwise.
 KEYS = {
@@ -123,6 +123,7 @@ def examinee(provider: str, client: str, model: str, url: str = "") -> dict[str,
         "roles": ["examinee"],
         "limits": {"attempts": 2, "timeout": 2.0},
         "options": {} if client == "langchain" else {"client": client},
+        **({"api_key_env": f"{provider.upper()}_API_KEY"} if url else {}),
     }
 
 
@@ -147,6 +148,87 @@ def test_no_fault_brings_a_key_into_a_runs_folder_or_onto_the_screen(
     everything = b"".join(path.read_bytes() for path in (folder / "run").iterdir())
     assert b"[key]" in everything, "and really repeated"
     assert leaks(folder, ended.stdout, ended.stderr) == []
+
+
+WRITTEN: tuple[Callable[[str], str], ...] = (
+    str,
+    str.upper,
+    repr,
+    lambda key: quote(key, safe=""),
+    lambda key: json.dumps(json.dumps(key)).replace("/", "\\/"),
+    lambda key: base64.b64encode(key.encode()).decode(),
+    lambda key: base64.b64encode(f"me:{key}".encode()).decode(),
+)
+
+
+def telling(asked: Asked) -> Scripted:
+    """The model's name says in what kind of reply the key is told, in every field of it."""
+    kind, _, number = str(asked.body["model"]).partition("-")
+    if kind not in ("answers", "refuses", "breaks", "errs", "rejects"):
+        return weather(asked)
+    told = f"It is {WRITTEN[int(number)](asked.key)}."
+    headers = {"x-request-id": asked.key, "retry-after": asked.key}
+    if kind in ("errs", "rejects"):
+        words = dict.fromkeys(("message", "code", "type", "param"), told)
+        return Reply(
+            {"type": "error", "error": words}, 200 if kind == "errs" else 400, headers=headers
+        )
+    if asked.dialect == "anthropic":
+        reason = {"refuses": "refusal", "breaks": "error"}.get(kind, f"end {told}")
+        blocks = [{"type": part, part: told, "signature": told} for part in ("thinking", "text")]
+        body: dict[str, Any] = {
+            **{"id": told, "type": "message", "role": "assistant", "model": told},
+            **{"content": blocks, "stop_reason": reason, "stop_sequence": told},
+            **{"stop_details": {"explanation": told}},
+            "usage": {"input_tokens": 7, "output_tokens": 3},
+        }
+        return Reply(body, headers=headers)
+    message = {"role": "assistant", "content": told, "reasoning_content": told, "name": told}
+    message |= {"refusal": told} if kind == "refuses" else {}
+    choice: dict[str, Any] = {"index": 0, "message": message, "finish_reason": f"end {told}"}
+    choice["logprobs"] = {"content": [{"token": told, "logprob": -1.0, "top_logprobs": []}]}
+    if kind == "breaks":
+        choice |= {"finish_reason": "error", "error": {"message": told, "code": told}}
+    body = {"id": told, "object": told, "created": 1, "model": told, "choices": [choice]}
+    body["usage"] = {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10}
+    return Reply(body, headers=headers)
+
+
+@pytest.mark.parametrize("client", ["lean", "sdk", "langchain"])
+@pytest.mark.parametrize("provider", ["openai", "anthropic"])
+def test_a_key_in_any_field_of_a_reply_is_in_nothing_that_a_run_leaves(
+    provider: str, client: str, folder: Path
+) -> None:
+    if client != "lean":
+        pytest.importorskip(provider if client == "sdk" else f"langchain_{provider}")
+    models = [f"answers-{number}" for number in range(len(WRITTEN))]
+    models += [f"{kind}-{number}" for number, kind in enumerate(("refuses", "breaks", "errs"))]
+    models += ["breaks-3", "errs-4", "rejects-0", "rejects-3"]
+    with WeatherServer(telling) as server:
+        url = server.openai_url if provider == "openai" else server.anthropic_url
+        agents = [examinee(provider, client, model, url) for model in (*models, "good", "better")]
+        for agent in agents:
+            agent["limits"] = {"attempts": 1, "timeout": 100}
+        ended = run(write_exam(folder, [*agents, judge(server.openai_url)]))
+    assert ended.returncode == 3, ended.stderr.decode()
+    exported = subprocess.run(
+        [sys.executable, "-m", "peerexam", "export", "run", "--out", "out", "--no-parquet"],
+        cwd=folder,
+        env=environment(),
+        capture_output=True,
+        timeout=240,
+        check=True,
+    )
+    assert {asked.key for asked in server.requests} >= {KEYS[f"{provider.upper()}_API_KEY"]}
+    answers = (folder / "run" / "answers.jsonl").read_bytes()
+    assert answers.count(b"It is ") >= len(WRITTEN), "the answers themselves are kept"
+    assert b"[key]" in answers
+    lowered = {secret.lower().encode() for secret in SECRETS}
+    files = [path.read_bytes() for path in folder.rglob("*") if path.is_file()]
+    files = [data for data in files if not data.startswith(b'{"name": "planted"')]
+    outputs = [ended.stdout, ended.stderr, exported.stdout, exported.stderr]
+    assert not [s for data in (*files, *outputs) for s in lowered if s in data.lower()]
+    assert leaks(folder, *outputs) == []
 
 
 @pytest.mark.parametrize("client", ["lean", "sdk"])

@@ -15,10 +15,12 @@
     │   │   ├── RateLimitedError
     │   │   ├── OverloadedError
     │   │   ├── ConnectionFailedError
+    │   │   │   └── NoServerError     nobody listens at the address
     │   │   └── CallTimeoutError
     │   └── PermanentError        the same call fails again
     │       ├── BadKeyError
     │       ├── UnknownModelError
+    │       ├── UnusableModelError    the model cannot be asked in any way that is known
     │       ├── QuotaExhaustedError
     │       ├── AgentLostError        given up for this session: no call was made
     │       ├── RefusedParameterError
@@ -125,6 +127,10 @@ class ConnectionFailedError(RetryableError):
     """No connection, or it was reset."""
 
 
+class NoServerError(ConnectionFailedError):
+    """Nobody listens at the address: the connection was refused, or no such host is known."""
+
+
 class CallTimeoutError(RetryableError):
     """One attempt took longer than its time limit."""
 
@@ -139,6 +145,10 @@ class BadKeyError(PermanentError):
 
 class UnknownModelError(PermanentError):
     """The endpoint does not know the model (HTTP 404)."""
+
+
+class UnusableModelError(PermanentError):
+    """The model cannot be asked in any way that is known: its chat template shows no message."""
 
 
 class QuotaExhaustedError(PermanentError):

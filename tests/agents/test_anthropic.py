@@ -46,7 +46,9 @@ async def connect(
         def connect(server: WeatherServer, url: str = "", **options: Any) -> AnthropicAgent:
             options = {"client": request.param, **options}
             url = url or server.anthropic_url
-            agent = create(AgentSpec("pupil", "anthropic", "m-1", base_url=url, options=options))
+            agent = create(
+                AgentSpec("pupil", "anthropic", "m-1", url, "ANTHROPIC_API_KEY", options)
+            )
             assert isinstance(agent, AnthropicAgent)
             stack.push_async_callback(agent.close)
             return agent

@@ -23,6 +23,7 @@ from peerexam.errors import (
     ConnectionFailedError,
     ContextTooLongError,
     DeadlineExceededError,
+    NoServerError,
     OverloadedError,
     PermanentError,
     QuotaExhaustedError,
@@ -170,9 +171,11 @@ async def test_a_call_that_was_sent_before_still_gets_its_answer() -> None:
 
 async def test_a_lost_agent_replays_and_a_later_session_asks_what_failed(tmp_path: Path) -> None:
     ledger = open_ledger(tmp_path / "ledger.sqlite")
-    first = wrap(_in_turn("known", BadKeyError("revoked")), ledger=ledger, breaker=Breaker("pupil"))
+    first = wrap(
+        _in_turn("known", QuotaExhaustedError("spent")), ledger=ledger, breaker=Breaker("pupil")
+    )
     known = await first.complete(_ask(0))
-    for number, error in ((1, BadKeyError), (2, AgentLostError)):
+    for number, error in ((1, QuotaExhaustedError), (2, AgentLostError)):
         with pytest.raises(error):
             await first.complete(_ask(number))
     assert (await first.complete(_ask(0))).call == known.call
@@ -203,3 +206,69 @@ async def test_giving_up_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
     assert [record.getMessage() for record in caplog.records] == [
         "agent 'pupil' is given up: BadKeyError: no such key; the exam goes on without it"
     ]
+
+
+# What an agent has shown before.
+
+
+@pytest.mark.parametrize("error", [BadKeyError("HTTP 403"), UnknownModelError("HTTP 404")])
+async def test_one_such_reply_after_good_ones_does_not_end_an_agent(error: CallError) -> None:
+    replies: list[CallError | str] = [*["fine"] * 30, error, *["fine"] * 3]
+    breaker = Breaker("pupil")
+    agent = wrap(_in_turn(*replies), breaker=breaker)
+    for number, reply in enumerate(replies):
+        if reply == "fine":
+            assert (await agent.complete(_ask(number))).text == "fine"
+        else:
+            with pytest.raises(type(error)):
+                await agent.complete(_ask(number))
+    assert breaker.lost is None
+
+
+async def test_a_key_that_is_revoked_gives_the_agent_up_after_some_calls_in_a_row() -> None:
+    breaker = Breaker("pupil", give_up_after=3)
+    agent = wrap(_in_turn("fine", *[BadKeyError("revoked")] * 3), breaker=breaker)
+    await agent.complete(_ask(0))
+    for number in (1, 2, 3):
+        with pytest.raises(BadKeyError):
+            await agent.complete(_ask(number))
+    assert breaker.lost is not None
+    assert "3 calls in a row failed" in breaker.lost
+
+
+REFUSED = NoServerError("no connection to http://127.0.0.1:9/v1: Connection refused")
+
+
+async def test_an_agent_that_nobody_answers_for_is_told_at_once_and_given_up_with_its_first_call(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    breaker = Breaker("pupil")
+    inner = ScriptedAgent(lambda request: REFUSED, "pupil")
+    agent = wrap(inner, LayerSettings(attempts=3), breaker=breaker)
+    with pytest.raises(NoServerError):
+        await agent.complete(_ask(0))
+    assert breaker.lost is not None
+    assert inner.calls == 3
+    first, second = [record.getMessage() for record in caplog.records]
+    assert "http://127.0.0.1:9/v1" in first
+    assert "tried again for about 20 seconds" in first
+    assert "is given up" in second
+    with pytest.raises(AgentLostError, match="Connection refused"):
+        await agent.complete(_ask(1))
+
+
+async def test_a_server_that_starts_meanwhile_is_asked() -> None:
+    breaker = Breaker("pupil")
+    agent = wrap(_in_turn(REFUSED, "fine"), LayerSettings(attempts=2), breaker=breaker)
+    assert (await agent.complete(_ask(0))).text == "fine"
+    assert breaker.lost is None
+
+
+async def test_a_server_that_goes_away_later_is_waited_for_as_an_overload_is() -> None:
+    breaker = Breaker("pupil")
+    agent = wrap(_in_turn("fine", REFUSED), LayerSettings(attempts=1), breaker=breaker)
+    await agent.complete(_ask(0))
+    with pytest.raises(ConnectionFailedError) as caught:
+        await agent.complete(_ask(1))
+    assert type(caught.value) is ConnectionFailedError, "the long waits, not the short ones"
+    assert breaker.lost is None

@@ -5,10 +5,13 @@ from typing import Any
 
 import pytest
 
+from peerexam.agents.breaking import Breaker
 from peerexam.agents.hf_tokens import HfTokenizer, fold_system, merge_neighbours
 from peerexam.agents.llama_prompts import chat_tokens, plain_pair
-from peerexam.calls import Message
-from peerexam.errors import PermanentError
+from peerexam.agents.spec import AgentSpec
+from peerexam.agents.stack import assemble
+from peerexam.calls import Message, Request
+from peerexam.errors import PermanentError, UnusableModelError
 
 CASES = Path(__file__).resolve().parents[3] / "shared" / "cases.jsonl"
 
@@ -136,3 +139,49 @@ def test_threads_may_use_one_tokenizer_at_once(small_models: Any) -> None:
     for thread in threads:
         thread.join()
     assert found == ["</s> is salty"] * 200
+
+
+PARTS_ONLY = (
+    "{% for m in messages %}<|{{ m.role }}|>{% for c in m['content'] %}{{ c['text'] }}{% endfor %}"
+    "</s>{% endfor %}"
+)
+REFUSES_TEXT = (
+    "{% for m in messages %}{% if m.content is string %}{{ raise_exception('parts only') }}"
+    "{% endif %}<|{{ m.role }}|>{{ m.content[0].text }}</s>{% endfor %}"
+)
+
+
+@pytest.mark.parametrize("template", [PARTS_ONLY, REFUSES_TEXT])
+def test_a_template_that_takes_parts_only_gets_parts(small_models: Any, template: str) -> None:
+    rendered = tokenizer_of(small_models, template).render(TWO_QUESTIONS)
+    assert rendered == "<|system|>Be brief.</s><|user|>One?</s><|user|>Two?</s>"
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "{% for m in messages %}<|{{ m.role }}|>{% endfor %}",
+        "{{ raise_exception('not for you') }}",
+        "{{ 1 // 0 }}",
+        "{% for m in messages %}{{ m.content + 1 }}{% endfor %}",
+        "{% for m in messages %}{{ m.parts[0].words }}{% endfor %}",
+    ],
+)
+def test_a_template_that_shows_nothing_makes_the_model_unusable(
+    small_models: Any, template: str
+) -> None:
+    found = tokenizer_of(small_models, template)
+    with pytest.raises(UnusableModelError, match="shows no message's content"):
+        found.render(TWO_QUESTIONS)
+    assert found.tokenize("One?", start=True, control=False), "plain texts can be gone on with"
+
+
+async def test_such_an_agent_is_given_up_and_says_why(small_models: Any) -> None:
+    folder = small_models.decoder(template="{% for m in messages %}<|{{ m.role }}|>{% endfor %}")
+    breaker = Breaker("mute")
+    agent = assemble(AgentSpec("mute", "hf", str(folder)), breaker=breaker)
+    with pytest.raises(UnusableModelError):
+        await agent.complete(Request((Message("user", "Why?"),)))
+    await agent.close()
+    assert breaker.lost is not None
+    assert "chat template" in breaker.lost

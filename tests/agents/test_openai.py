@@ -58,7 +58,7 @@ async def connect(
 
         def connect(url: str, model: str = "m-1", **options: Any) -> OpenAIAgent:
             options = {"client": request.param, **options}
-            agent = create(AgentSpec("pupil", "openai", model, base_url=url, options=options))
+            agent = create(AgentSpec("pupil", "openai", model, url, "OPENAI_API_KEY", options))
             assert isinstance(agent, OpenAIAgent)
             stack.push_async_callback(agent.close)
             return agent

@@ -11,6 +11,7 @@ from peerexam.agents.deadline import Deadline, Timed
 from peerexam.agents.function import Reply, ScriptedAgent
 from peerexam.agents.limited import Limited
 from peerexam.agents.retrying import Retrying
+from peerexam.agents.stack import LayerSettings
 from peerexam.calls import Message, Request
 from peerexam.errors import (
     BadKeyError,
@@ -19,6 +20,7 @@ from peerexam.errors import (
     ConnectionFailedError,
     ContextTooLongError,
     DeadlineExceededError,
+    NoServerError,
     OverloadedError,
     PermanentError,
     RateLimitedError,
@@ -106,6 +108,27 @@ async def test_waits_do_not_depend_on_anything_but_the_agents_name() -> None:
         seen.append(waits.seconds)
     assert seen[0] == seen[1]
     assert len(set(seen[0])) == 4
+
+
+@pytest.mark.parametrize("jitter", [0.0, 0.999])
+async def test_by_default_a_limit_a_minute_is_waited_out(jitter: float) -> None:
+    # Half to the whole of 0.5, 1, 2, 4, 8, 16, 32 and 60 seconds: 61.75 to 123.5.
+    waits = Waits()
+    inner = ScriptedAgent(lambda request: RateLimitedError("no"))
+    with pytest.raises(RateLimitedError):
+        await Retrying(inner, sleep=waits, jitter=lambda: jitter).complete(ASK)
+    assert 60 < sum(waits.seconds) < 124
+    assert sum(waits.seconds) < LayerSettings().deadline  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("jitter", [0.0, 0.999])
+async def test_where_nobody_listens_the_waits_are_half_a_minute_together(jitter: float) -> None:
+    # Half to the whole of 0.5, 1, 2, 4 and four times 5 seconds: 13.75 to 27.5.
+    waits = Waits()
+    inner = ScriptedAgent(lambda request: NoServerError("refused"))
+    with pytest.raises(NoServerError):
+        await Retrying(inner, sleep=waits, jitter=lambda: jitter).complete(ASK)
+    assert 13.7 < sum(waits.seconds) < 28
 
 
 # One attempt's limit and the call's deadline.

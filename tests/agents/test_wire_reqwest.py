@@ -1,4 +1,4 @@
-"""The lean wire against servers that send it elsewhere or never stop, and behind TLS or a proxy."""
+"""Wires against servers that send it elsewhere or never stop, and behind TLS or a proxy."""
 
 from __future__ import annotations
 
@@ -21,7 +21,13 @@ from peerexam.agents.deadline import Timed
 from peerexam.agents.registry import create_agent
 from peerexam.agents.spec import AgentSpec
 from peerexam.calls import Message, Request, Sampling
-from peerexam.errors import CallTimeoutError, ConnectionFailedError, PermanentError, SetupError
+from peerexam.errors import (
+    CallTimeoutError,
+    ConnectionFailedError,
+    NoServerError,
+    PermanentError,
+    SetupError,
+)
 from peerexam.testing.weather import Asked, Reply, Scripted, WeatherServer
 from peerexam.testing.weather_words import answer
 
@@ -43,7 +49,8 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def agent_at(server: WeatherServer, provider: str = "openai", **options: Any) -> Agent:
     url = server.openai_url if provider == "openai" else server.anthropic_url
-    return create_agent(AgentSpec("pupil", provider, "m-1", base_url=url, options=options))
+    variable = f"{provider.upper()}_API_KEY"
+    return create_agent(AgentSpec("pupil", provider, "m-1", url, variable, options))
 
 
 @asynccontextmanager
@@ -123,39 +130,83 @@ async def test_a_closed_port_is_told_in_words_with_its_address_once(provider: st
         assert str(caught.value).count(server.anthropic_url) == 1
 
 
+@pytest.mark.parametrize("client", ["lean", "sdk"])
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 async def test_a_redirect_to_another_server_is_refused_and_nothing_is_sent_there(
-    provider: str, status: int
+    provider: str, status: int, client: str
 ) -> None:
+    if client == "sdk":
+        pytest.importorskip(provider)
     with WeatherServer(["The Seine."]) as other:
         there = f"{other.anthropic_url}/v1/messages"
         with WeatherServer([Reply(b"", status, headers={"Location": there})]) as server:
             with pytest.raises(PermanentError, match="name it in its place") as caught:
-                await text_of(agent_at(server, provider))
+                await text_of(agent_at(server, provider, client=client))
             assert len(server.requests) == 1
         assert not other.requests
         assert there in str(caught.value)
 
 
+@pytest.mark.parametrize("client", ["lean", "sdk"])
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
-async def test_a_redirect_on_the_same_server_is_followed_with_key_and_body(provider: str) -> None:
+async def test_a_redirect_on_the_same_server_is_followed_with_key_and_body(
+    provider: str, client: str
+) -> None:
+    if client == "sdk":
+        pytest.importorskip(provider)
+
     def script(asked: Asked) -> Scripted:
         onward = {"Location": f"/moved{asked.path}"}
         return "The Seine." if "moved" in asked.path else Reply(b"", 307, headers=onward)
 
     with WeatherServer(script) as server:
-        assert await text_of(agent_at(server, provider)) == "The Seine."
+        assert await text_of(agent_at(server, provider, client=client)) == "The Seine."
         first, second = server.requests
         assert (first.body, first.key) == (second.body, second.key)
         assert second.key == KEY
 
 
-async def test_a_circle_of_redirects_ends() -> None:
+@pytest.mark.parametrize("client", ["lean", "sdk"])
+async def test_a_circle_of_redirects_ends(client: str) -> None:
+    if client == "sdk":
+        pytest.importorskip("openai")
     with WeatherServer([Reply(b"", 308, headers={"Location": "/again"})]) as server:
         with pytest.raises(PermanentError, match="again and again"):
-            await text_of(agent_at(server))
+            await text_of(agent_at(server, client=client))
         assert len(server.requests) == 4
+
+
+@pytest.mark.parametrize("provider", ["openai", "anthropic"])
+async def test_an_integration_of_langchain_follows_no_redirect_to_another_server(
+    provider: str,
+) -> None:
+    pytest.importorskip(f"langchain_{provider}")
+    with WeatherServer(["The Seine."]) as other:
+        there = f"{other.anthropic_url}/v1/messages"
+        with WeatherServer([Reply(b"", 307, headers={"Location": there})]) as server:
+            url = server.openai_url if provider == "openai" else server.anthropic_url
+            variable = f"{provider.upper()}_API_KEY"
+            spec = AgentSpec("pupil", "langchain", f"{provider}:m-1", url, variable)
+            with pytest.raises(PermanentError, match="name it in its place"):
+                await text_of(create_agent(spec))
+        assert not other.requests
+
+
+@pytest.mark.parametrize("client", ["lean", "sdk", "langchain"])
+@pytest.mark.parametrize("provider", ["openai", "anthropic"])
+async def test_a_refused_connection_is_known_for_one(provider: str, client: str) -> None:
+    if client != "lean":
+        pytest.importorskip(provider if client == "sdk" else f"langchain_{provider}")
+    with WeatherServer(["The Seine."]) as server:
+        url = server.openai_url if provider == "openai" else server.anthropic_url
+        server.stop_listening()
+        model = f"{provider}:m-1" if client == "langchain" else "m-1"
+        name = "langchain" if client == "langchain" else provider
+        options = {} if client == "langchain" else {"client": client}
+        variable = f"{provider.upper()}_API_KEY"
+        with pytest.raises(NoServerError):
+            await text_of(create_agent(AgentSpec("pupil", name, model, url, variable, options)))
 
 
 async def taken_before_it_is_given_up(head: bytes, megabyte: bytes) -> int:
@@ -208,7 +259,7 @@ async def test_a_redirect_to_nowhere_is_told_with_its_own_status(status: bytes) 
     "host", ["xn--", "256.256.256.256", "a b", "h<x>", "[fe80::1%25eth0]", "a^b.invalid"]
 )
 def test_a_host_that_cannot_be_is_refused_before_any_call_and_without_the_query(host: str) -> None:
-    url = f"http://me:hidden-word@{host}/v1?token=hidden-word"
+    url = f"https://me:hidden-word@{host}/v1?token=hidden-word"
     with pytest.raises(SetupError, match="cannot be an endpoint") as caught:
         create_agent(AgentSpec("pupil", "openai", "m-1", base_url=url))
     assert "hidden-word" not in f"{caught.value!r} {caught.value.__context__!r}"

@@ -237,10 +237,10 @@ def test_a_damaged_manifest_names_a_command_that_makes_it_again(
 ) -> None:
     before = snapshot(held)
     (held / "manifest.json").write_bytes(damage)
+    named = f"peerexam run {held / 'exam.yaml'} --out {held}"
     for command in (["report", str(held)], ["export", str(held)]):
         assert main(command) == 2
         error = capsys.readouterr().err
-        named = f"peerexam run {held / 'exam.yaml'} --out {held}"
         assert "manifest.json is damaged" in error
         assert named in error
         assert len(error.strip().splitlines()) == 1

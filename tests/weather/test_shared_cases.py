@@ -74,7 +74,9 @@ async def connect(
         ) -> Agent:
             url = server.openai_url if client.provider == "openai" else server.anthropic_url
             options = {"client": client.name}
-            spec = AgentSpec("pupil", client.provider, model, base_url=url, options=options)
+            spec = AgentSpec(
+                "pupil", client.provider, model, url, f"{client.provider.upper()}_API_KEY", options
+            )
             agent = assemble(spec, LayerSettings(temperature=temperature), ledger=ledger)
             _wait_in_no_time(agent)
             stack.push_async_callback(agent.close)

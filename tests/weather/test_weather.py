@@ -93,7 +93,7 @@ WEATHER: dict[Fault, Any] = {
     F.BAD_GATEWAY: OVERLOADED,
     F.UNAVAILABLE: OVERLOADED,
     F.OVERLOADED: OVERLOADED,
-    F.CONNECTION_REFUSED: BROKEN_OFF,
+    F.CONNECTION_REFUSED: Passes("NoServerError", pushes_back=False),
     F.RESET_BEFORE_ANSWER: BROKEN_OFF,
     F.RESET_MID_BODY: BROKEN_OFF,
     F.CLOSED_MID_BODY: BROKEN_OFF,
@@ -182,7 +182,9 @@ async def connect(
             breaker: Breaker | None = None,
         ) -> Agent:
             url = server.openai_url if provider == "openai" else server.anthropic_url
-            spec = AgentSpec("pupil", provider, "m-1", base_url=url, options={"client": client})
+            spec = AgentSpec(
+                "pupil", provider, "m-1", url, f"{provider.upper()}_API_KEY", {"client": client}
+            )
             settings = LayerSettings(timeout=timeout, attempts=attempts)
             agent = assemble(spec, settings, ledger=ledger, breaker=breaker)
             _wait_in_no_time(agent, attempts, waits)

@@ -14,6 +14,7 @@ Options (after `?`, or `options` in EXAM.yaml):
 - `json_schema` (false): the model can hold a reply to a JSON schema.
 - `extra_body`: fields sent with every call (`top_k`, …). `headers`: headers sent with every call;
   no secrets. `timeout`: seconds for one attempt.
+- `allow_plain_http` (false): send the key to another machine over plain HTTP.
 """
 
 from __future__ import annotations
@@ -26,8 +27,10 @@ from urllib.parse import urlsplit, urlunsplit
 
 from peerexam.agents.anthropic_dialect import MessagesDialect, cut_at_blank_stops
 from peerexam.agents.anthropic_reply import failure_of, is_filtered, read_message
-from peerexam.agents.base import Agent, Feature, Provider
+from peerexam.agents.base import Agent, Feature
+from peerexam.agents.blotting import Blot
 from peerexam.agents.hosted import (
+    Home,
     address,
     check_options,
     checked_url,
@@ -36,8 +39,8 @@ from peerexam.agents.hosted import (
     secrets_of,
     without_login,
 )
-from peerexam.agents.openai_dialect import refused_parameter
-from peerexam.agents.rejections import Rejection, blotter, naming, rejection_in
+from peerexam.agents.hosted_agent import HostedAgent
+from peerexam.agents.rejections import Rejection
 from peerexam.agents.spec import AgentSpec
 from peerexam.agents.wire import Wire
 from peerexam.calls import Completion, Json, Request
@@ -51,6 +54,7 @@ from peerexam.errors import (
 DEFAULT_URL = "https://api.anthropic.com"
 KEY_VARIABLE = "ANTHROPIC_API_KEY"
 URL_VARIABLE = "ANTHROPIC_BASE_URL"
+HOME = Home(KEY_VARIABLE, (URL_VARIABLE,), "api.anthropic.com")
 DEFAULT_VERSION = "2023-06-01"
 DEFAULT_MAX_TOKENS = 4096
 
@@ -67,92 +71,73 @@ _OPTIONS = (
     "extra_body",
     "headers",
     "timeout",
+    "allow_plain_http",
 )
 _DECIDING = ("default_max_tokens", "version", "betas", "thinking", "extra_body", "headers")
 
 
-class AnthropicAgent(Provider):
+class AnthropicAgent(HostedAgent):
     """One model at one endpoint that speaks the Messages API.
 
     Args:
         spec: The agent's model, endpoint and options.
         key: The key, empty where the server wants none; it is kept out of the fingerprint and
-            blotted out of every error.
+            blotted out of every completion and error.
         base_url: The endpoint, without `/v1`.
+        keyless: See `HostedAgent`.
 
     Raises:
         SetupError: An option is unknown or cannot be used.
         MissingExtraError: `client` is `sdk` and the SDK is not installed.
     """
 
-    def __init__(self, spec: AgentSpec, key: str, base_url: str) -> None:
+    def __init__(self, spec: AgentSpec, key: str, base_url: str, keyless: str = "") -> None:
         options = dict(spec.options)
         check_options("anthropic", options, _OPTIONS, key)
         features: set[Feature] = {"chat"}
         if options.get("json_schema") is True:
             features.add("json_schema")
-        super().__init__(spec.name, _fingerprint(spec.model, base_url, options), features)
-        self._model = spec.model
-        self._blot = blotter(secrets_of(key, base_url))
-        self._extra: dict[str, Any] = options.get("extra_body") or {}
-        self._dialect = MessagesDialect(
-            spec.model,
-            version=_version(options),
-            default_max_tokens=_limit(options),
-            thinking=_thinking(options.get("thinking")),
-            cache=options.get("cache") is True,
-        )
+        blot = Blot(secrets_of(key, base_url))
         connect = _sdk if options.get("client") == "sdk" else _lean
-        self._wire: Wire = connect(spec, key, base_url, self._blot)
+        super().__init__(
+            spec.name,
+            _fingerprint(spec.model, base_url, options),
+            features,
+            model=spec.model,
+            dialect=MessagesDialect(
+                spec.model,
+                version=_version(options),
+                default_max_tokens=_limit(options),
+                thinking=_thinking(options.get("thinking")),
+                cache=options.get("cache") is True,
+            ),
+            wire=connect(spec, key, base_url, blot),
+            blot=blot,
+            extra=options.get("extra_body") or {},
+            keyless=keyless,
+        )
 
-    def __repr__(self) -> str:
-        return f"AnthropicAgent(name={self._name!r}, model={self._model!r})"
-
-    async def complete(self, request: Request) -> Completion:
-        """Answer one request.
-
-        A sampling parameter that the model refuses is left out and the request sent again, once
-        for each; what was left out is told in `Completion.dropped`. A request that was refused is
-        never sent again as it was.
-
-        Raises:
-            RetryableError: Rate limit, overload, time-out, no connection, unreadable reply.
-            PermanentError: Anything that would fail again.
-        """
-        self._check_request(request)
-        while True:
-            sent = self._dialect.body(request)
-            reply = await self._wire.post({**self._extra, **sent} if self._extra else sent)
-            body = reply.json()
-            rejection = rejection_in(reply, body, self._model, self._blot)
-            if rejection is None:
-                return self._completion(body, reply.latency, request)
-            if is_filtered(rejection):
-                return Completion(text="", state="filtered", finish_reason=rejection.kind or None)
-            if not self._dialect.adapt(rejection, sent, request):
-                raise self._refusal(rejection, sent)
-
-    async def close(self) -> None:
-        """Close the connections."""
-        await self._wire.close()
-
-    def _completion(self, body: Any, latency: float, request: Request) -> Completion:
-        found = read_message(body, latency, self._dialect.dropped(request))
-        text, was_cut = cut_at_blank_stops(found.text, request.sampling.stop)
-        if not was_cut or found.state not in ("ok", "truncated"):
-            return found
-        return replace(found, text=text, state="ok" if text.strip() else "empty")
-
-    def _check_request(self, request: Request) -> None:
+    def _check(self, request: Request) -> None:
         if request.continuation is None and request.sampling.top_logprobs is not None:
             raise RefusedParameterError(
                 f"{self._name} gives no log-probabilities: the API has none", "top_logprobs"
             )
         self.refuse_unclaimed(request, _MENDS)
 
-    def _refusal(self, rejection: Rejection, sent: Mapping[str, Any]) -> CallError:
-        name = refused_parameter(rejection, {**self._extra, **sent})
-        return naming(failure_of(rejection, self._model), rejection, name)
+    def _read(self, body: Any, latency: float, request: Request) -> Completion:
+        found = read_message(body, latency, self._dialect.dropped(request))
+        text, was_cut = cut_at_blank_stops(found.text, request.sampling.stop)
+        if not was_cut or found.state not in ("ok", "truncated"):
+            return found
+        return replace(found, text=text, state="ok" if text.strip() else "empty")
+
+    def _filtered(self, rejection: Rejection) -> Completion | None:
+        if not is_filtered(rejection):
+            return None
+        return Completion("", "filtered", finish_reason=rejection.kind or None)
+
+    def _error(self, rejection: Rejection) -> CallError:
+        return failure_of(rejection, self._model, self._blot)
 
 
 def create(spec: AgentSpec) -> Agent:
@@ -160,7 +145,7 @@ def create(spec: AgentSpec) -> Agent:
 
     The endpoint is the spec's, else `ANTHROPIC_BASE_URL`, else the hosted API; a `/v1` at its end
     may be there or not. The key comes from the variable that the spec names, else from
-    `ANTHROPIC_API_KEY`. An endpoint of one's own needs no key unless the spec names a variable.
+    `ANTHROPIC_API_KEY` where the endpoint is one that this is for: see `key_of`.
 
     Raises:
         MissingKeyError: The variable that should hold the key is not set.
@@ -171,9 +156,8 @@ def create(spec: AgentSpec) -> Agent:
     parts = urlsplit(url)
     path = parts.path.rstrip("/").removesuffix("/v1")
     base_url = urlunsplit(parts._replace(path=path))
-    return AnthropicAgent(
-        spec, key_of(spec, KEY_VARIABLE, optional=base_url != DEFAULT_URL), base_url
-    )
+    key = key_of(spec, HOME, base_url)
+    return AnthropicAgent(spec, key.value, base_url, key.unsent)
 
 
 def _lean(spec: AgentSpec, key: str, base_url: str, blot: Any) -> Wire:

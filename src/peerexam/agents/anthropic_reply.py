@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from peerexam.agents.finish_reasons import ending_of, kept
+from peerexam.agents.openai_reply import state_of
 from peerexam.agents.rejections import Rejection, error_of
 from peerexam.agents.reported import tokens
 from peerexam.agents.thinking import split_thinking
-from peerexam.calls import Completion, State, Usage
+from peerexam.calls import Completion, Usage
 from peerexam.errors import CallError, ContextTooLongError, OverloadedError, QuotaExhaustedError
 
-_CUT = ("max_tokens", "model_context_window_exceeded", "pause_turn")
 _FILTERED = re.compile(r"blocked by content filtering", re.IGNORECASE)
 _CONTEXT = re.compile(r"prompt is too long|exceed context limit", re.IGNORECASE)
 _OUT_OF_MONEY = re.compile(r"credit balance|(spend|usage) limits?\b", re.IGNORECASE)
@@ -30,19 +31,22 @@ def read_message(body: Any, latency: float, dropped: tuple[str, ...] = ()) -> Co
         dropped: Parameters that were left out.
 
     Raises:
-        OverloadedError: There is no content in it.
+        OverloadedError: There is no content in it, or it broke off with an error.
     """
     blocks = body.get("content") if isinstance(body, Mapping) else None
     if not isinstance(blocks, list):
         raise OverloadedError("the reply holds no content")
-    thinking, text, unclosed = split_thinking("".join(_texts(blocks, "text")))
     reason = body.get("stop_reason")
+    ending = ending_of(reason)
+    if ending == "broken":
+        raise OverloadedError(f"the reply broke off: {kept(reason)}")
+    thinking, text, unclosed = split_thinking("".join(_texts(blocks, "text")))
     thoughts = [*_texts(blocks, "thinking"), *([thinking] if thinking else [])]
     usage = body.get("usage")
     return Completion(
-        text=text or (_explanation(body) if reason == "refusal" else ""),
-        state=_state(text, reason, unclosed),
-        finish_reason=reason if isinstance(reason, str) else None,
+        text=text or (_explanation(body) if ending == "refused" else ""),
+        state=state_of(text, ending, unclosed),
+        finish_reason=kept(reason),
         usage=_usage(usage if isinstance(usage, Mapping) else {}),
         latency=latency,
         thinking="\n\n".join(thoughts) or None,
@@ -57,9 +61,9 @@ def is_filtered(rejection: Rejection) -> bool:
     return rejection.is_filtered or bool(said)
 
 
-def failure_of(rejection: Rejection, model: str) -> CallError:
-    """The error of ours that a rejection is."""
-    error = error_of(rejection, model)
+def failure_of(rejection: Rejection, model: str, blot: Callable[[str], str] = str) -> CallError:
+    """The error of ours that a rejection is; for the arguments see `error_of`."""
+    error = error_of(rejection, model, blot)
     if isinstance(error, QuotaExhaustedError):
         return error
     if rejection.status in (400, 403, 429) and _OUT_OF_MONEY.search(rejection.message):
@@ -67,14 +71,6 @@ def failure_of(rejection: Rejection, model: str) -> CallError:
     if rejection.status in (400, 413) and _CONTEXT.search(rejection.message):
         return ContextTooLongError(str(error))
     return error
-
-
-def _state(text: str, reason: Any, unclosed: bool) -> State:
-    if reason == "refusal":
-        return "refused"
-    if reason in _CUT or unclosed:
-        return "truncated"
-    return "ok" if text.strip() else "empty"
 
 
 def _texts(blocks: list[Any], kind: str) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 
 from peerexam.agents.base import Agent, Wrapper
 from peerexam.calls import Completion, Request
@@ -12,14 +11,23 @@ from peerexam.errors import (
     BadKeyError,
     BudgetReachedError,
     CallError,
+    CallTimeoutError,
+    ConnectionFailedError,
     ContextTooLongError,
+    NoServerError,
     QuotaExhaustedError,
     RefusedParameterError,
     UnknownModelError,
+    UnusableModelError,
 )
+from peerexam.printable import log
 
-_AT_ONCE = (BadKeyError, UnknownModelError, QuotaExhaustedError)
+_AT_ONCE = (BadKeyError, UnknownModelError, QuotaExhaustedError, UnusableModelError)
 """What no other request to the same agent would fare better with."""
+
+_UNLESS_IT_ANSWERED = (BadKeyError, UnknownModelError)
+"""What the answers of this session prove wrong: the key and the model were good, so that one such
+reply is a gateway's whim or one prompt's, and counts as any failed call."""
 
 _OF_THE_REQUEST = (ContextTooLongError, RefusedParameterError, AgentLostError)
 """What says nothing of whether the agent can be had."""
@@ -29,15 +37,15 @@ _LONGEST_REASON = 300
 MEND = "mend it and run again: only its calls are asked"
 """What brings a lost agent back."""
 
-_log = logging.getLogger("peerexam")
-
 
 class Breaker:
     """Whether an agent is still asked in this session, and who waits for their turn.
 
     It is given up at once after an error that every request would meet (a bad key, an unknown
-    model, no quota), and after so many calls in a row that failed for good. A request that was at
-    fault itself counts as neither failure nor success. Calls that wait for a place, or to be tried
+    model, no quota; a bad key or an unknown model only where it has not answered before), where a
+    call's every attempt was refused a connection and nobody was ever reached, and after so many
+    calls in a row that failed for good. A request that was at fault itself counts as neither
+    failure nor success. Calls that wait for a place, or to be tried
     again, are then called off; those that were sent are waited for.
 
     Args:
@@ -53,6 +61,7 @@ class Breaker:
         self.lost: str | None = None
         self._give_up_after = give_up_after
         self._in_a_row = 0
+        self._has_answered = self._was_reached = self._warned = False
         self._out_of_time: str | None = None
         self._waiting: dict[asyncio.Task[object] | None, asyncio.Timeout] = {}
 
@@ -71,6 +80,7 @@ class Breaker:
     def succeeded(self) -> None:
         """A call was answered."""
         self._in_a_row = 0
+        self._has_answered = True
 
     def failed(self, error: CallError) -> None:
         """A call failed for good."""
@@ -80,11 +90,40 @@ class Breaker:
         if self.lost is not None:
             return
         said = _in_short(error)
-        if isinstance(error, _AT_ONCE):
+        if self._is_certain(error):
             self._give_up(said)
         elif self._in_a_row >= self._give_up_after:
             calls = "call" if self._in_a_row == 1 else f"{self._in_a_row} calls in a row"
             self._give_up(f"{calls} failed, the last with {said}")
+
+    def attempted(self, error: CallError | None) -> None:
+        """One attempt ended; with None it was answered.
+
+        The first that is refused a connection is told at once: the next ones wait for a server
+        that may be starting.
+        """
+        if not isinstance(error, ConnectionFailedError | CallTimeoutError):
+            self._was_reached = True
+        if isinstance(error, NoServerError) and not (self._was_reached or self._warned):
+            self._warned = True
+            log.warning(
+                "agent '%s': %s. In case it is starting, it is tried again for about 20 seconds "
+                "(limits.attempts), and then given up",
+                self.agent,
+                _in_short(error),
+            )
+
+    def is_down(self, error: CallError) -> bool:
+        """Whether a refused connection is that of a server which was there before."""
+        return self._was_reached and isinstance(error, NoServerError)
+
+    def _is_certain(self, error: CallError) -> bool:
+        """Whether no other call would fare better."""
+        if isinstance(error, NoServerError):
+            return not self._was_reached
+        if self._has_answered and isinstance(error, _UNLESS_IT_ANSWERED):
+            return False
+        return isinstance(error, _AT_ONCE)
 
     def stop(self, reached: BudgetReachedError) -> None:
         """There is no time for any further call of this session."""
@@ -103,7 +142,7 @@ class Breaker:
 
     def _give_up(self, why: str) -> None:
         self.lost = why
-        _log.warning("agent '%s' is given up: %s; the exam goes on without it", self.agent, why)
+        log.warning("agent '%s' is given up: %s; the exam goes on without it", self.agent, why)
         self._call_off()
 
     def _call_off(self) -> None:
@@ -177,11 +216,20 @@ class Recheck(Wrapper):
         self._breaker.check()
         limit = self._breaker.go()
         try:
-            return await self.inner.complete(request)
-        except BaseException:
+            completion = await self.inner.complete(request)
+        except BaseException as error:
             if limit is not None:  # it may wait to be tried again
                 self._breaker.wait(limit)
-            raise
+            if not isinstance(error, CallError):
+                raise
+            self._breaker.attempted(error)
+            if not self._breaker.is_down(error):
+                raise
+            down = ConnectionFailedError(str(error))  # waited for as long as an overload
+        else:
+            self._breaker.attempted(None)
+            return completion
+        raise down
 
 
 def _in_short(error: CallError) -> str:

@@ -9,12 +9,11 @@ before a cut neither cuts again nor grows: that is the cool-down.
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections import deque
 
-_LONGEST_PAUSE = 60.0  # who asks for more than that is not waited for by those behind
+from peerexam.printable import log
 
-_log = logging.getLogger("peerexam")
+_LONGEST_PAUSE = 60.0  # who asks for more than that is not waited for by those behind
 
 
 class Gate:
@@ -90,7 +89,7 @@ class Gate:
             self._pushed_back = True
             self._limit = max(1.0, self._limit / 2)
             self._cut_at = loop.time()
-            _log.info("%s was pushed back: %d calls at once now", self._name, self.limit)
+            log.info("%s was pushed back: %d calls at once now", self._name, self.limit)
 
     def _close_for(self, seconds: float, loop: asyncio.AbstractEventLoop) -> None:
         opens = loop.time() + seconds

@@ -2,7 +2,8 @@
 
 Some templates know no system role, some demand that user and assistant alternate. What a template
 can do is found out once, when the model is loaded, by rendering marks and looking for them: a role
-that is dropped in silence counts as refused. A system message then goes in front of the first user
+that is dropped in silence counts as refused. Some take contents in parts only, as those of models
+that see: they get them so. A system message then goes in front of the first user
 message, and neighbours of one role become one message, a blank line between them.
 """
 
@@ -12,10 +13,9 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from jinja2.exceptions import TemplateError
-
+from peerexam.agents.llama_prompts import parted, takes_parts
 from peerexam.agents.sendable import sendable
-from peerexam.errors import PermanentError
+from peerexam.errors import PermanentError, UnusableModelError
 
 Turn = Mapping[str, str]
 
@@ -35,9 +35,14 @@ class HfTokenizer:
         self._ends_prompts = ends_prompts
         # Its fast tokenizers refuse to be read while another thread changes their settings.
         self._lock = threading.Lock()
-        self._folds = self._merges = False
+        self._folds = self._merges = self._parts = False
+        self._unusable: UnusableModelError | None = None
         if tokenizer.chat_template:
             first, second = _MARKS
+            try:
+                self._parts = takes_parts(self._filled)
+            except UnusableModelError as error:  # told when it is asked: it may go on with texts
+                self._unusable = error
             self._folds = not self._shows(_turn("system", first), _turn("user", second))
             self._merges = not self._shows(_turn("user", first), _turn("user", second))
 
@@ -67,16 +72,14 @@ class HfTokenizer:
 
         Raises:
             PermanentError: The template refuses this conversation.
+            UnusableModelError: It refuses, or drops, every one.
         """
+        if self._unusable is not None:
+            raise UnusableModelError(str(self._unusable))
         turns = fold_system(messages) if self._folds else list(messages)
         if self._merges:
             turns = merge_neighbours(turns)
-        try:
-            return self._apply(turns)
-        except TemplateError as error:
-            raise PermanentError(
-                f"the model's chat template refuses this conversation: {error}"
-            ) from error
+        return self._apply(turns)
 
     def decode(self, tokens: Sequence[int]) -> str:
         """The text of tokens; control tokens have none."""
@@ -95,15 +98,23 @@ class HfTokenizer:
     def _shows(self, *turns: Turn) -> bool:
         try:
             rendered = self._apply(turns)
-        except TemplateError:
+        except PermanentError:
             return False
         return all(turn["content"] in rendered for turn in turns)
 
     def _apply(self, turns: Sequence[Turn]) -> str:
-        with self._lock:
-            rendered: str = self._tokenizer.apply_chat_template(
-                list(turns), tokenize=False, add_generation_prompt=True
-            )
+        return self._filled(parted(turns) if self._parts else turns)
+
+    def _filled(self, turns: Sequence[Mapping[str, Any]]) -> str:
+        try:
+            with self._lock:
+                rendered: str = self._tokenizer.apply_chat_template(
+                    list(turns), tokenize=False, add_generation_prompt=True
+                )
+        except Exception as error:  # a template is a program that came with the weights
+            raise PermanentError(
+                f"the model's chat template refuses this conversation: {error}"
+            ) from error
         return rendered
 
 

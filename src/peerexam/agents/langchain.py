@@ -4,6 +4,7 @@ The name is what LangChain's `init_chat_model` takes, as in `langchain/openai:gp
 (after `?`, or `options` in EXAM.yaml) go to the integration's class; those of ours are
 
 - `logprobs`, `json_schema` (false): what the model's server can do.
+- `allow_plain_http` (false): send the key to another machine over plain HTTP.
 
 What a request asks for is put into the integration's own fields, so that each gets it under the
 name it knows (`max_output_tokens`, `num_predict`). A parameter that it has no field for, or that
@@ -23,20 +24,22 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 from langchain_core.outputs import LLMResult
 from langchain_core.runnables import RunnableBinding
 
-from peerexam.agents.anthropic_reply import is_filtered
+from peerexam.agents.anthropic_reply import failure_of, is_filtered
 from peerexam.agents.base import Agent, Feature, Provider
+from peerexam.agents.blotting import Blot, is_secret
 from peerexam.agents.langchain_building import build
 from peerexam.agents.langchain_chat import PeerexamChatModel, completion_in
 from peerexam.agents.langchain_clients import OpenModel, open_model
-from peerexam.agents.langchain_errors import error_of_rejection, read_failure
+from peerexam.agents.langchain_errors import read_failure
 from peerexam.agents.langchain_identity import identity_of, model_name, secrets_of
 from peerexam.agents.langchain_reply import read_broken_off, read_result
 from peerexam.agents.openai_dialect import Dialect, refused_parameter
-from peerexam.agents.rejections import Rejection, blotter, naming
+from peerexam.agents.rejections import Rejection, naming
 from peerexam.agents.spec import AgentSpec
 from peerexam.calls import Completion, Request
 from peerexam.errors import (
     CallError,
+    OverloadedError,
     PeerexamError,
     SetupError,
 )
@@ -87,6 +90,7 @@ class LangChainAgent(Provider):
         super().__init__(name, identity_of(model, bound), ("chat", *features))
         self._chat = model
         self._bound = dict(bound or {})
+        self._blot = Blot(filter(is_secret, secrets_of(model)))
         self._model = model_name(model)
         self._dialect = Dialect(self._model, limit_name="max_tokens", limit_is_fixed=True)
         self._open: OpenModel | None = None
@@ -103,6 +107,14 @@ class LangChainAgent(Provider):
             PermanentError: Anything that would fail again.
         """
         self.refuse_unclaimed(request, _MENDS)
+        failure: CallError
+        try:
+            return self._blot.completion(await self._answered(request))
+        except CallError as error:
+            failure = self._blot.error(error)
+        raise failure
+
+    async def _answered(self, request: Request) -> Completion:
         while True:
             sent = self._dialect.body(request)
             reply = await self._ask(request, sent)
@@ -137,9 +149,7 @@ class LangChainAgent(Provider):
             raise
         except Exception as error:  # whatever the SDK below raises; what it is, is read from it
             latency = time.perf_counter() - started
-            failure = read_broken_off(error, latency, left_out) or read_failure(
-                error, self._model, blotter(secrets_of(model))
-            )
+            failure = _what_failed(error, self._model, latency, left_out, self._blot)
         if isinstance(failure, CallError):
             raise failure
         if failure is not None or result is None:
@@ -147,7 +157,13 @@ class LangChainAgent(Provider):
         if isinstance(model, PeerexamChatModel):
             return completion_in(result)
         latency = time.perf_counter() - started
-        return read_result(result, latency, left_out, blotter(secrets_of(model)))
+        try:
+            return read_result(result, latency, left_out)
+        except CallError:
+            raise
+        except Exception as error:  # a reply's own fault, since reading it depends on nothing else
+            reason = type(error).__name__
+        raise OverloadedError(f"{self._model}'s reply cannot be read ({reason})")
 
     def _put(
         self, request: Request, sent: Mapping[str, Any]
@@ -189,7 +205,19 @@ class LangChainAgent(Provider):
 
     def _refusal(self, rejection: Rejection, sent: Mapping[str, Any]) -> CallError:
         name = refused_parameter(rejection, sent) or rejection.param
-        return naming(error_of_rejection(rejection, self._model), rejection, name)
+        return naming(failure_of(rejection, self._model, self._blot), rejection, name)
+
+
+def _what_failed(
+    error: Exception, model: str, latency: float, left_out: tuple[str, ...], blot: Blot
+) -> Rejection | CallError | Completion:
+    try:
+        return read_broken_off(error, latency, left_out) or read_failure(error, model, blot)
+    except CallError as ours:
+        return ours
+    except Exception as unread:  # what an error carries is the server's, too
+        reason = type(unread).__name__
+    return OverloadedError(f"{model}'s reply cannot be read ({type(error).__name__}, {reason})")
 
 
 def from_langchain(
@@ -231,7 +259,7 @@ def create(spec: AgentSpec) -> Agent:
     """Build the agent of a spec.
 
     The key comes from the variable that the spec names, else from the one that the integration
-    reads by itself. An endpoint of one's own needs no key unless the spec names a variable.
+    reads by itself, where the endpoint is one that this is for: see `hosted.key_of`.
 
     Raises:
         MissingExtraError: The integration's package is not installed.
@@ -239,6 +267,7 @@ def create(spec: AgentSpec) -> Agent:
         SetupError: The integration cannot be built with these options.
     """
     options = dict(spec.options)
+    options.pop("allow_plain_http", None)  # read by `key_of`
     flags = {name: bool(options.pop(name, False)) for name in ("logprobs", "json_schema")}
     model = build(spec, options)
     _check_secrets(model, options, spec.name)

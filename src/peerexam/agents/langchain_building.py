@@ -10,8 +10,9 @@ from typing import Any
 from langchain_core.language_models import BaseChatModel
 from pydantic import SecretStr
 
-from peerexam.agents.hosted import checked_url, key_of
-from peerexam.agents.rejections import blotter
+from peerexam.agents.blotting import Blot, is_secret
+from peerexam.agents.hosted import Home, checked_url, endpoint_of, key_of, named_url
+from peerexam.agents.langchain_identity import secrets_of
 from peerexam.agents.spec import AgentSpec
 from peerexam.calls import Json
 from peerexam.errors import MissingExtraError, MissingKeyError, SetupError
@@ -23,11 +24,17 @@ _OURS = {
     "cache": "answers are kept in the ledger",
     "model": "write it after langchain/",
 }
+_NO_HOST = "its own endpoint"  # nobody knows it, but the integration
+_HOMES = {
+    "openai": Home("OPENAI_API_KEY", ("OPENAI_API_BASE", "OPENAI_BASE_URL"), "api.openai.com"),
+    "anthropic": Home(
+        "ANTHROPIC_API_KEY", ("ANTHROPIC_API_URL", "ANTHROPIC_BASE_URL"), "api.anthropic.com"
+    ),
+}
 _NO_KEY = "none"  # given where a server wants no key; the SDKs insist on one
 _MISSING_KEY = re.compile(
     r"api[_ -]?key|credential|did not find .*key|authentication", re.IGNORECASE
 )
-_SHORTEST_KEY = 8  # shorter ones are placeholders such as EMPTY
 
 
 def build(spec: AgentSpec, options: Mapping[str, Json]) -> BaseChatModel:
@@ -42,20 +49,53 @@ def build(spec: AgentSpec, options: Mapping[str, Json]) -> BaseChatModel:
         MissingKeyError: There is no key.
         SetupError: An option is not known, or cannot be used.
     """
-    for name, mend in _OURS.items():
-        if name in options:
-            raise SetupError(f"agent '{spec.name}': {name} is no option: {mend}")
+    _refuse_ours(spec, options)
     arguments: dict[str, Any] = dict(options)
     if spec.base_url is not None:
         arguments["base_url"] = checked_url(spec, spec.base_url)
-    if spec.api_key_env is not None:
-        arguments["api_key"] = key_of(spec, spec.api_key_env, optional=False)
-    try:
+    home = _home_of(spec)
+    url = spec.base_url or named_url(home)
+    if url is None:
+        if spec.api_key_env is not None:
+            arguments["api_key"] = key_of(spec, home, f"https://{home.host}").value
         return _with_key(spec, arguments)
-    except MissingKeyError:
-        if spec.base_url is None or spec.api_key_env is not None:
+    # The integration would take its own variable's key, whatever endpoint is named.
+    key = key_of(spec, home, checked_url(spec, url)).value
+    try:
+        return _with_key(spec, arguments | {"api_key": key or _NO_KEY})
+    except _NoSuchArgument:
+        if spec.api_key_env is not None:
             raise
-    return _with_key(spec, arguments | {"api_key": _NO_KEY})
+    model = _with_key(spec, arguments)
+    if any(map(is_secret, secrets_of(model))):
+        raise SetupError(
+            f"agent '{spec.name}': {type(model).__name__} takes no api_key, so it cannot be kept "
+            f"from sending its own to {endpoint_of(url)}: take that variable out of the environment"
+        )
+    return model
+
+
+def _refuse_ours(spec: AgentSpec, options: Mapping[str, Json]) -> None:
+    for name, mend in _OURS.items():
+        if name in options:
+            raise SetupError(f"agent '{spec.name}': {name} is no option: {mend}")
+
+
+class _NoSuchArgument(SetupError):
+    """The integration takes no `api_key`."""
+
+
+def _home_of(spec: AgentSpec) -> Home:
+    """Where the integration's own key may go: to the endpoint that its own variables name.
+
+    Their names begin with the integration's (`OPENAI_API_BASE`, `AZURE_OPENAI_ENDPOINT`).
+    """
+    provider = spec.model.partition(":")[0]
+    if provider in _HOMES:
+        return _HOMES[provider]
+    start = re.sub(r"[^A-Z0-9]+", "_", provider.upper())
+    urls = tuple(f"{start}_{end}" for end in ("BASE_URL", "API_BASE", "API_URL", "ENDPOINT"))
+    return Home(f"{start}_API_KEY", urls, _NO_HOST)
 
 
 def _with_key(spec: AgentSpec, arguments: Mapping[str, Any]) -> BaseChatModel:
@@ -75,7 +115,8 @@ def _made(spec: AgentSpec, arguments: Mapping[str, Any]) -> BaseChatModel:
     known = _argument_names(type(model))
     for name in arguments:
         if name not in known:
-            raise SetupError(_unknown(spec, name, type(model).__name__, known))
+            kind = _NoSuchArgument if name == "api_key" else SetupError
+            raise kind(_unknown(spec, name, type(model).__name__, known))
     return model if "max_retries" in known else _called(spec, arguments)
 
 
@@ -103,7 +144,7 @@ def _called(spec: AgentSpec, arguments: Mapping[str, Any]) -> BaseChatModel:
 
 def _set_up(spec: AgentSpec, error: Exception, arguments: Mapping[str, Any]) -> SetupError:
     given = [str(arguments[name]) for name in ("api_key", "base_url") if name in arguments]
-    words = blotter(tuple(text for text in given if len(text) >= _SHORTEST_KEY))(str(error))
+    words = Blot(filter(is_secret, given))(str(error))
     if "api_key" not in arguments and _MISSING_KEY.search(words):
         return _missing_key(spec, _variable_in(words))
     line = " ".join(words.split())

@@ -16,6 +16,8 @@ from typing import Any
 
 from langchain_core.language_models import BaseChatModel
 
+from peerexam.agents.wire_sdk import http_client
+
 _MOST_CLIENTS = 4  # an integration has one asynchronous client, and the resource that it hands out
 
 
@@ -62,12 +64,11 @@ def open_model(model: BaseChatModel) -> OpenModel:
 
 def _without_retries(client: Any, opened: OpenModel, own: bool) -> Any:
     package = sys.modules.get(type(client).__module__.partition(".")[0])
-    make = getattr(package, "DefaultAsyncHttpxClient", None)
-    if not own or make is None:
+    if not own or not hasattr(package, "DefaultAsyncHttpxClient"):
         return client.with_options(max_retries=0)
-    http_client = make()
-    opened.http_clients.append(http_client)
-    return client.with_options(max_retries=0, http_client=http_client)
+    made = http_client(package)
+    opened.http_clients.append(made)
+    return client.with_options(max_retries=0, http_client=made)
 
 
 def _is_async_client(value: Any) -> bool:

@@ -14,8 +14,8 @@ from typing import Any
 
 from langchain_core import exceptions as langchain
 
-from peerexam.agents.anthropic_reply import failure_of
 from peerexam.agents.rejections import Rejection, read_rejection
+from peerexam.agents.wire import causes_in, unconnected
 from peerexam.errors import (
     BadKeyError,
     CallError,
@@ -91,20 +91,35 @@ def read_failure(error: Exception, model: str, blot: Blot) -> Rejection | CallEr
     told = next((link for link in links if _status(link) is not None), None)
     status = None if told is None else _status(told)
     if told is not None and status is not None and status >= 400:
-        rejection = read_rejection(status, _headers(told), _body(told), blot)
+        rejection = read_rejection(status, _headers(told), _body(told))
         if isinstance(error, langchain.ContextOverflowError):  # in whatever words
-            return ContextTooLongError(f"{rejection.message} (HTTP {status}, model {model})")
+            return ContextTooLongError(
+                f"{blot(rejection.message)[:_LONGEST]} (HTTP {status}, model {model})"
+            )
         return rejection
-    known = _by_class(links)
-    if known is CallTimeoutError:
-        return CallTimeoutError(f"no reply from {model} in time")
+    known = _known(error, links, model, blot)
     if known is not None:
-        return known(_words(links[-1], model, blot))
+        return known
     if isinstance(error, ValueError) and error.args and isinstance(error.args[0], Mapping):
-        return read_rejection(200, {}, {"error": error.args[0]}, blot)  # an error inside a 200
+        return read_rejection(200, {}, {"error": error.args[0]})  # an error inside a 200
     if told is not None or _is_about_the_reply(error):
         return OverloadedError(f"{model}'s reply cannot be read: {_unread(error, blot)}")
     return PermanentError(_words(error, model, blot))
+
+
+def _known(
+    error: Exception, links: Sequence[BaseException], model: str, blot: Blot
+) -> CallError | None:
+    """The error of ours for what never came to a reply; None where it did, or nobody knows."""
+    refused = next((link for link in links if isinstance(link, PermanentError)), None)
+    if refused is not None:  # a redirect, by `wire_sdk.http_client`
+        return PermanentError(blot(str(refused)))
+    kind = _by_class(links)
+    if kind is CallTimeoutError:
+        return CallTimeoutError(f"no reply from {model} in time")
+    if kind is ConnectionFailedError:
+        return unconnected(_words(links[-1], model, blot), causes_in(error))
+    return None if kind is None else kind(_words(links[-1], model, blot))
 
 
 def _by_class(links: Sequence[BaseException]) -> type[CallError] | None:
@@ -115,11 +130,6 @@ def _by_class(links: Sequence[BaseException]) -> type[CallError] | None:
     if names & _NO_CONNECTION:
         return ConnectionFailedError
     return next((ours for theirs, ours in _OF_LANGCHAIN if isinstance(links[0], theirs)), None)
-
-
-def error_of_rejection(rejection: Rejection, model: str) -> CallError:
-    """The error of ours that an error reply is, whoever's API it came from."""
-    return failure_of(rejection, model)
 
 
 def _links(error: BaseException) -> Iterator[BaseException]:

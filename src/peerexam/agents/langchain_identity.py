@@ -14,8 +14,8 @@ from urllib.parse import unquote, urlsplit
 from langchain_core.language_models import BaseChatModel
 from pydantic import BaseModel, SecretBytes, SecretStr
 
+from peerexam.agents.blotting import Blot
 from peerexam.agents.hosted import endpoint_of
-from peerexam.agents.rejections import blotter
 from peerexam.calls import Json
 
 _NO_PART_OF_THE_ANSWER = frozenset(
@@ -91,7 +91,7 @@ class _Cleaner:
     """Turns values into JSON without the secrets."""
 
     def __init__(self, secrets: tuple[str, ...]) -> None:
-        self._blot = blotter(secrets)
+        self._blot = Blot(secrets)
 
     def mapping(self, values: Mapping[Any, Any], depth: int = 0) -> dict[str, Json]:
         """Entries named like a secret and entries that are one are left out."""

@@ -6,8 +6,7 @@ They are put into the one shape that `openai_reply` reads, so that the states me
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
 from typing import Any
 
 from langchain_core.messages import BaseMessage
@@ -17,15 +16,6 @@ from peerexam.agents.openai_reply import read_reply
 from peerexam.calls import Completion
 from peerexam.errors import OverloadedError
 
-_FINISH = {
-    "content_filter": "content_filter error_toxic blocklist prohibited_content safety spii "
-    "content_filtered guardrail_intervened recitation image_safety language",
-    "length": "length max_tokens max_output_tokens model_length max_tokens_reached "
-    "model_context_window_exceeded error_limit",
-    "refusal": "refusal",
-    "error": "error malformed_model_output",
-}
-_MEANING = {word: meaning for meaning, words in _FINISH.items() for word in words.split()}
 _REASON_PLACES = ("finish_reason", "stop_reason", "stopReason", "done_reason", "finishReason")
 
 
@@ -33,7 +23,6 @@ def read_result(
     result: LLMResult,
     latency: float,
     dropped: tuple[str, ...] = (),
-    blot: Callable[[str], str] = str,
 ) -> Completion:
     """A completion from what `agenerate` returned for one prompt.
 
@@ -41,7 +30,6 @@ def read_result(
         result: The result; what counts is the first generation of the first prompt.
         latency: Seconds that the call took.
         dropped: Parameters that were left out.
-        blot: Blots keys out of what the server says of an error.
 
     Raises:
         OverloadedError: There is no generation in it, or it broke off with an error.
@@ -51,7 +39,7 @@ def read_result(
     message = getattr(result.generations[0][0], "message", None)
     if not isinstance(message, BaseMessage):
         raise OverloadedError("the reply holds no message")
-    return _read_message(message, latency, dropped, blot)
+    return _read_message(message, latency, dropped)
 
 
 def read_broken_off(
@@ -70,19 +58,15 @@ def read_broken_off(
     return read_reply(dump(), latency, dropped)
 
 
-def _read_message(
-    message: BaseMessage, latency: float, dropped: tuple[str, ...], blot: Callable[[str], str]
-) -> Completion:
+def _read_message(message: BaseMessage, latency: float, dropped: tuple[str, ...]) -> Completion:
     metadata = message.response_metadata
-    reason = _reason(metadata)
-    meaning = _MEANING.get((reason or "").lower(), reason)
     extra = message.additional_kwargs
     text, thinking, refusal = _content(message.content)
     body = {
         "choices": [
             {
-                "error": _error(metadata.get("error"), blot),
-                "finish_reason": meaning,
+                "error": metadata.get("error"),
+                "finish_reason": _reason(metadata),
                 "message": {
                     "content": text,
                     "refusal": refusal or extra.get("refusal"),
@@ -94,13 +78,7 @@ def _read_message(
         "usage": _usage(message, metadata),
         "model": metadata.get("model_name") or metadata.get("model"),
     }
-    completion = replace(read_reply(body, latency, dropped), finish_reason=reason)
-    return replace(completion, state="refused") if meaning == "refusal" else completion
-
-
-def _error(error: Any, blot: Callable[[str], str]) -> str | None:
-    words = error.get("message", error) if isinstance(error, Mapping) else error
-    return blot(str(words)) if words else None
+    return read_reply(body, latency, dropped)
 
 
 def _reason(metadata: Mapping[str, Any]) -> str | None:
@@ -160,10 +138,13 @@ def _usage(message: BaseMessage, metadata: Mapping[str, Any]) -> dict[str, Any]:
     if not any(counts):
         return {"cost": cost}  # an integration that was told nothing says 0
     details = usage.get("input_token_details") or {}
+    written = usage.get("output_token_details") or {}
     return {
         "prompt_tokens": counts[0],
         "completion_tokens": counts[1],
+        "total_tokens": usage.get("total_tokens"),
         "prompt_tokens_details": {"cached_tokens": details.get("cache_read")},
+        "completion_tokens_details": {"reasoning_tokens": written.get("reasoning")},
         "cost": cost,
     }
 

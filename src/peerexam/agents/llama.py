@@ -35,6 +35,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
+from peerexam.agents.llama_prompts import parted, takes_parts
 from peerexam.agents.llama_slots import Slots
 from peerexam.agents.llama_turns import Kind, Turns
 from peerexam.calls import Json, TokenLogprob
@@ -103,6 +104,7 @@ class LlamaEngine:
         self._key = secrets.token_urlsafe(24)
         self._server: Any = start_server(settings, api_key=self._key)
         self._host = urlsplit(self._server.listening_address)
+        self._parts: bool | None = None  # found out with the first conversation
         self._slots = Slots(settings.slots)
         self._turns = Turns(settings.slots)
 
@@ -136,7 +138,13 @@ class LlamaEngine:
 
         Raises:
             PermanentError: The template refuses this conversation.
+            UnusableModelError: It refuses, or drops, every one.
         """
+        if self._parts is None:
+            self._parts = takes_parts(self._filled)
+        return self._filled(parted(messages) if self._parts else messages)
+
+    def _filled(self, messages: Sequence[Mapping[str, Any]]) -> str:
         rendered: str = self._post("/apply-template", {"messages": list(messages)})["prompt"]
         return rendered
 

@@ -16,11 +16,13 @@ otherwise each is tokenised alone, so that the prompt stays what it is when answ
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
 
 from peerexam.calls import Message
-from peerexam.errors import PermanentError
+from peerexam.errors import PermanentError, UnusableModelError
+
+Turns = Sequence[Mapping[str, Any]]
 
 _MARK = re.compile("\ue000(\\d+)\ue001")
 """Stands for the content of message n while the template is rendered (private-use characters)."""
@@ -49,6 +51,39 @@ def chat_tokens(tokenizer: Tokenizer, messages: Sequence[Message]) -> list[int]:
         ]
         return _piecewise(tokenizer, _render(tokenizer, marked), contents)
     return tokenizer.tokenize(_render(tokenizer, messages), start=True, control=True)
+
+
+def takes_parts(apply: Callable[[Turns], str]) -> bool:
+    """Whether a chat template takes a message's content in parts only, and not as text.
+
+    It is shown a mark, since a template that looks for parts finds none in a text and drops it in
+    silence.
+
+    Args:
+        apply: Renders a conversation.
+
+    Raises:
+        UnusableModelError: It shows no content, in either form.
+    """
+    mark = "\ue000content\ue001"
+    reason = "it drops them"
+    for in_parts in (False, True):
+        turn: Mapping[str, Any] = {"role": "user", "content": mark}
+        try:
+            if mark in apply(parted([turn]) if in_parts else [turn]):
+                return in_parts
+        except PermanentError as error:
+            reason = str(error)
+    raise UnusableModelError(
+        "the model's chat template shows no message's content, as text or in parts "
+        f"({reason}): it cannot be asked by this template; set the option chat: false to have it "
+        "go on with a plain text, or mend the template"
+    )
+
+
+def parted(messages: Turns) -> list[Mapping[str, Any]]:
+    """Messages whose content is a list of one text part."""
+    return [{**turn, "content": [{"type": "text", "text": turn["content"]}]} for turn in messages]
 
 
 def plain_text(messages: Sequence[Message]) -> str:

@@ -8,6 +8,7 @@ Options (after `?`, or `options` in EXAM.yaml):
   GBNF in an extra body field.
 - `max_tokens_param`: `max_tokens` or `max_completion_tokens`; by default found out.
 - `extra_body`: fields sent with every call. `headers`: headers sent with every call; no secrets.
+- `allow_plain_http` (false): send the key to another machine over plain HTTP.
 - `timeout`: seconds for one attempt. `organization`: the OpenAI organisation.
 """
 
@@ -17,8 +18,10 @@ import os
 from collections.abc import Mapping
 from typing import Any, get_args
 
-from peerexam.agents.base import Agent, Feature, Provider
+from peerexam.agents.base import Agent, Feature
+from peerexam.agents.blotting import Blot
 from peerexam.agents.hosted import (
+    Home,
     address,
     check_options,
     checked_url,
@@ -27,9 +30,10 @@ from peerexam.agents.hosted import (
     secrets_of,
     without_login,
 )
-from peerexam.agents.openai_dialect import Dialect, refused_parameter
+from peerexam.agents.hosted_agent import HostedAgent
+from peerexam.agents.openai_dialect import Dialect
 from peerexam.agents.openai_reply import read_reply
-from peerexam.agents.rejections import Rejection, blotter, error_of, naming, rejection_in
+from peerexam.agents.rejections import Rejection, error_of
 from peerexam.agents.spec import AgentSpec
 from peerexam.agents.wire import Wire
 from peerexam.calls import Completion, Json, Request
@@ -42,6 +46,7 @@ from peerexam.errors import (
 DEFAULT_URL = "https://api.openai.com/v1"
 KEY_VARIABLE = "OPENAI_API_KEY"
 URL_VARIABLE = "OPENAI_BASE_URL"
+HOME = Home(KEY_VARIABLE, (URL_VARIABLE,), "api.openai.com")
 
 _FEATURES: dict[str, Feature] = {
     name: name for name in get_args(Feature) if name not in ("chat", "score")
@@ -59,86 +64,73 @@ _OPTIONS = (
     "headers",
     "timeout",
     "organization",
+    "allow_plain_http",
 )
 
 
-class OpenAIAgent(Provider):
+class OpenAIAgent(HostedAgent):
     """One model at one OpenAI-compatible endpoint.
 
     Args:
         spec: The agent's model, endpoint and options.
         key: The key, empty where the server wants none; it is kept out of the fingerprint and
-            blotted out of every error.
+            blotted out of every completion and error.
         base_url: The endpoint.
+        keyless: See `HostedAgent`.
 
     Raises:
         SetupError: An option is unknown or cannot be used.
         MissingExtraError: `client` is `sdk` and the SDK is not installed.
     """
 
-    def __init__(self, spec: AgentSpec, key: str, base_url: str) -> None:
+    def __init__(self, spec: AgentSpec, key: str, base_url: str, keyless: str = "") -> None:
         options = dict(spec.options)
         check_options("openai", options, _OPTIONS, key)
         limit = options.get("max_tokens_param")
         if limit not in (None, "max_tokens", "max_completion_tokens"):
             raise SetupError("max_tokens_param is max_tokens or max_completion_tokens")
-        super().__init__(spec.name, _fingerprint(spec.model, base_url, options), _features(options))
-        self._model = spec.model
-        self._blot = blotter(secrets_of(key, base_url))
-        self._extra: dict[str, Any] = options.get("extra_body") or {}
+        blot = Blot(secrets_of(key, base_url))
         chat = options.get("chat", True) is not False
         hosted = base_url.rstrip("/") == DEFAULT_URL
-        self._dialect = Dialect(
-            spec.model,
-            limit_name=limit or ("max_completion_tokens" if hosted else "max_tokens"),
-            limit_is_fixed=limit is not None,
-            chat=chat,
-        )
         connect = _sdk if options.get("client") == "sdk" else _lean
-        self._wire: Wire = connect(spec, key, base_url, chat, self._blot)
+        super().__init__(
+            spec.name,
+            _fingerprint(spec.model, base_url, options),
+            _features(options),
+            model=spec.model,
+            dialect=Dialect(
+                spec.model,
+                limit_name=limit or ("max_completion_tokens" if hosted else "max_tokens"),
+                limit_is_fixed=limit is not None,
+                chat=chat,
+            ),
+            wire=connect(spec, key, base_url, chat, blot),
+            blot=blot,
+            extra=options.get("extra_body") or {},
+            keyless=keyless,
+        )
 
-    def __repr__(self) -> str:
-        return f"OpenAIAgent(name={self._name!r}, model={self._model!r})"
-
-    async def complete(self, request: Request) -> Completion:
-        """Answer one request.
-
-        A parameter that the model refuses is renamed or left out and the request sent again, once
-        for each parameter; what was left out is told in `Completion.dropped`. A request that was
-        refused is never sent again as it was.
-
-        Raises:
-            RetryableError: Rate limit, overload, time-out, no connection, unreadable reply.
-            PermanentError: Anything that would fail again.
-        """
+    def _check(self, request: Request) -> None:
         self.refuse_unclaimed(request, _MENDS)
-        while True:
-            sent = self._dialect.body(request)
-            reply = await self._wire.post({**self._extra, **sent} if self._extra else sent)
-            body = reply.json()
-            rejection = rejection_in(reply, body, self._model, self._blot)
-            if rejection is None:
-                return read_reply(body, reply.latency, self._dialect.dropped(request))
-            if rejection.is_filtered:
-                return Completion(text="", state="filtered", finish_reason=rejection.code or None)
-            if not self._dialect.adapt(rejection, sent, request):
-                raise self._refusal(rejection, sent)
 
-    async def close(self) -> None:
-        """Close the connections."""
-        await self._wire.close()
+    def _read(self, body: Any, latency: float, request: Request) -> Completion:
+        return read_reply(body, latency, self._dialect.dropped(request))
 
-    def _refusal(self, rejection: Rejection, sent: Mapping[str, Any]) -> CallError:
-        name = refused_parameter(rejection, {**self._extra, **sent}) or rejection.param
-        return naming(error_of(rejection, self._model), rejection, name)
+    def _filtered(self, rejection: Rejection) -> Completion | None:
+        if not rejection.is_filtered:
+            return None
+        return Completion("", "filtered", finish_reason=rejection.code or None)
+
+    def _error(self, rejection: Rejection) -> CallError:
+        return error_of(rejection, self._model, self._blot)
 
 
 def create(spec: AgentSpec) -> Agent:
     """Build the agent of a spec.
 
     The endpoint is the spec's, else `OPENAI_BASE_URL`, else the hosted API. The key comes from the
-    variable that the spec names, else from `OPENAI_API_KEY`. An endpoint of one's own needs no key
-    unless the spec names a variable.
+    variable that the spec names, else from `OPENAI_API_KEY` where the endpoint is one that this is
+    for: see `key_of`.
 
     Raises:
         MissingKeyError: The variable that should hold the key is not set.
@@ -146,8 +138,8 @@ def create(spec: AgentSpec) -> Agent:
         SetupError: The endpoint or an option cannot be used.
     """
     base_url = checked_url(spec, spec.base_url or os.environ.get(URL_VARIABLE) or DEFAULT_URL)
-    own = base_url.rstrip("/") != DEFAULT_URL
-    return OpenAIAgent(spec, key_of(spec, KEY_VARIABLE, optional=own), base_url)
+    key = key_of(spec, HOME, base_url)
+    return OpenAIAgent(spec, key.value, base_url, key.unsent)
 
 
 def _lean(spec: AgentSpec, key: str, base_url: str, chat: bool, blot: Any) -> Wire:

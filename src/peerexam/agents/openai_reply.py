@@ -6,6 +6,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
+from peerexam.agents.finish_reasons import Ending, ending_of, kept
 from peerexam.agents.reported import dollars, tokens
 from peerexam.agents.thinking import split_thinking
 from peerexam.calls import Completion, State, TokenLogprob, Usage
@@ -13,6 +14,8 @@ from peerexam.errors import OverloadedError
 
 LEAST_LOGPROB = -9999.0
 """What the OpenAI API writes for a token too unlikely to have a number."""
+
+_LONGEST_NAME = 200
 
 
 def read_reply(body: Any, latency: float, dropped: tuple[str, ...] = ()) -> Completion:
@@ -34,39 +37,50 @@ def read_reply(body: Any, latency: float, dropped: tuple[str, ...] = ()) -> Comp
         raise OverloadedError("the reply holds no choices")
     choice: Mapping[str, Any] = choices[0]
     finish = choice.get("finish_reason")
-    if choice.get("error") or finish == "error":
-        raise OverloadedError(f"the reply broke off: {_reason(choice.get('error'))}")
+    ending = ending_of(finish)
+    if choice.get("error") or ending == "broken":
+        raise OverloadedError(f"the reply broke off: {_reason(choice.get('error') or finish)}")
     message = choice.get("message")
     message = message if isinstance(message, dict) else {"content": choice.get("text")}
     content, thought_apart = _content(message.get("content"))
     thinking, text, unclosed = split_thinking(content)
     refusal = message.get("refusal")
+    state = state_of(text, ending, unclosed)
     usage = body.get("usage")
     usage = usage if isinstance(usage, dict) else {}
     return Completion(
         text=text or (refusal if isinstance(refusal, str) else ""),
-        state=_state(text, refusal, finish, unclosed),
-        finish_reason=finish if isinstance(finish, str) else None,
+        state="refused" if _is_text(refusal) and ending != "filtered" else state,
+        finish_reason=kept(finish),
         usage=_usage(usage),
         latency=latency,
         thinking=_joined(
             message.get("reasoning_content") or message.get("reasoning"), thought_apart, thinking
         ),
         logprobs=_logprobs(choice.get("logprobs")),
-        model=body["model"] if isinstance(body.get("model"), str) else None,
+        model=body["model"][:_LONGEST_NAME] if isinstance(body.get("model"), str) else None,
         dropped=dropped,
         cost=dollars(usage.get("cost")),
     )
 
 
-def _state(text: str, refusal: Any, finish: Any, unclosed: bool) -> State:
-    if finish == "content_filter":
-        return "filtered"
-    if isinstance(refusal, str) and refusal:
-        return "refused"
-    if finish == "length" or unclosed:
+def state_of(text: str, ending: Ending, unclosed: bool) -> State:
+    """The state of a reply.
+
+    Args:
+        text: The answer, its thinking taken off.
+        ending: Why it ended.
+        unclosed: It ended within its thinking.
+    """
+    if ending == "filtered" or ending == "refused":
+        return ending
+    if ending == "truncated" or unclosed:
         return "truncated"
     return "ok" if text.strip() else "empty"
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and bool(value)
 
 
 def _content(content: Any) -> tuple[str, str | None]:
@@ -90,9 +104,26 @@ def _usage(usage: Mapping[str, Any]) -> Usage:
     cached = details.get("cached_tokens") if isinstance(details, dict) else None
     return Usage(
         prompt_tokens=tokens(usage.get("prompt_tokens")),
-        completion_tokens=tokens(usage.get("completion_tokens")),
+        completion_tokens=_written(usage),
         cached_tokens=tokens(usage.get("prompt_cache_hit_tokens") if cached is None else cached),
     )
+
+
+def _written(usage: Mapping[str, Any]) -> int | None:
+    """Tokens that the model wrote, its thinking included, as they are billed.
+
+    Some servers count thinking apart from the completion: then the total is more than prompt and
+    completion, or the thinking is more than the completion that should hold it.
+    """
+    prompt, answer, total = (
+        tokens(usage.get(name)) for name in ("prompt_tokens", "completion_tokens", "total_tokens")
+    )
+    details = usage.get("completion_tokens_details")
+    inner = details.get("reasoning_tokens") if isinstance(details, dict) else None
+    thought = tokens(usage.get("reasoning_tokens") if inner is None else inner) or 0
+    if prompt is not None and total is not None and total > prompt + (answer or 0):
+        return total - prompt
+    return answer + thought if answer is not None and thought > answer else answer
 
 
 def _logprobs(found: Any) -> tuple[TokenLogprob, ...] | None:
@@ -105,7 +136,10 @@ def _logprobs(found: Any) -> tuple[TokenLogprob, ...] | None:
         pairs = list(zip(found["tokens"], found["token_logprobs"], strict=False))
     else:
         return None
-    return tuple(TokenLogprob(str(token), _logprob(value)) for token, value in pairs)
+    return tuple(
+        TokenLogprob(token if isinstance(token, str) else "", _logprob(value))
+        for token, value in pairs
+    )
 
 
 def _logprob(value: Any) -> float:
@@ -116,4 +150,4 @@ def _logprob(value: Any) -> float:
 
 def _reason(error: Any) -> str:
     message = error.get("message") if isinstance(error, dict) else error
-    return str(message)[:300] if message else "no reason given"
+    return message if isinstance(message, str) and message else "no reason given"

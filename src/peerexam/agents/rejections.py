@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import re
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import quote
 
+from peerexam.agents.waits import wait_asked_for
 from peerexam.agents.wire import WireReply, unreadable
 from peerexam.errors import (
     BadKeyError,
@@ -26,6 +24,9 @@ from peerexam.errors import (
 )
 
 _LONGEST_MESSAGE = 500
+_LONGEST_READ = 100_000
+_LONGEST_WORD = 200
+_DEEPEST = 4
 _CONTEXT = re.compile(
     r"context.?(length|size|window)|exceed_context|prompt is too long|input is too long"
     r"|too many (input )?tokens|max_new_tokens` must be",
@@ -51,9 +52,12 @@ _WORDS_TO_STATUS = (
 class Rejection:
     """One error reply, read without trusting its shape.
 
+    Its texts are the server's own, so that they can be matched; who shows or keeps one blots keys
+    out of it first.
+
     Attributes:
         status: The HTTP status, or the one that an error inside a 200 amounts to.
-        message: What the server said, the key blotted out, at most 500 characters.
+        message: What the server said.
         code: The server's error code.
         kind: The server's error type.
         param: The parameter that it names.
@@ -78,30 +82,28 @@ class Rejection:
         return self.status in (400, 403) and bool(_FILTERED.search(f"{self.code} {self.message}"))
 
 
-def read_rejection(
-    status: int, headers: Mapping[str, str], body: Any, blot: Callable[[str], str] = str
-) -> Rejection:
+def read_rejection(status: int, headers: Mapping[str, str], body: Any) -> Rejection:
     """Read an error reply.
 
     Args:
         status: The HTTP status; 200 where the error stands inside a reply.
         headers: The reply's headers.
         body: The decoded JSON, or the text.
-        blot: Blots the key out of what the server says; see `blotter`.
     """
-    error = body.get("error", body) if isinstance(body, Mapping) else body
+    error = _error_in(body)
     fields: Mapping[str, Any] = error if isinstance(error, Mapping) else {}
     message, param = _message_and_parameter(error, fields)
-    code, kind = _text(fields.get("code")), _text(fields.get("type"))
+    code, kind = (_text(fields.get(name))[:_LONGEST_WORD] for name in ("code", "type"))
+    kind = kind or _text(fields.get("status"))[:_LONGEST_WORD]  # Google's RESOURCE_EXHAUSTED
     if status < 300:
         status = _status_inside(code, f"{code} {kind} {message}")
     return Rejection(
         status=status,
-        message=blot(message or f"HTTP status {status}")[:_LONGEST_MESSAGE],
-        code=blot(code),
-        kind=blot(kind),
-        param=None if param is None else blot(param),
-        retry_after=retry_after(headers),
+        message=message or f"HTTP status {status}",
+        code=code,
+        kind=kind,
+        param=param,
+        retry_after=wait_asked_for(status, headers, error, message),
     )
 
 
@@ -114,67 +116,29 @@ def rejection_in(
         reply: The whole reply.
         body: Its JSON, None where it is none.
         model: The model, for messages.
-        blot: See `blotter`.
+        blot: Blots keys out of what is quoted.
 
     Raises:
         OverloadedError: It is an answer by its status, and cannot be read.
     """
     if reply.status >= 300:
         said = reply.text if body is None else body
-        return read_rejection(reply.status, reply.headers, said, blot)
+        return read_rejection(reply.status, reply.headers, said)
     if body is None:
-        raise unreadable(reply, model, blot(reply.text))
-    if isinstance(body, dict) and body.get("error"):
-        return read_rejection(200, reply.headers, body, blot)
-    return None
+        raise unreadable(reply, model, blot(reply.text[:_LONGEST_READ]))
+    return read_rejection(200, reply.headers, body) if _tells_of_an_error(body) else None
 
 
-def blotter(secrets: Sequence[str]) -> Callable[[str], str]:
-    """Blots keys out of texts: servers repeat them in their messages, also in other spellings.
+def error_of(rejection: Rejection, model: str, blot: Callable[[str], str] = str) -> CallError:
+    """The error of ours that a rejection is.
 
     Args:
-        secrets: The longest first, so that no part of one is left standing.
-
-    >>> blotter(["sk-1/2"])("bad key sk-1/2 or sk-1%2F2")
-    'bad key [key] or [key]'
+        rejection: What the server said.
+        model: The model, for the message.
+        blot: Blots keys out of the message, which is cut after that at 500 characters.
     """
-    spellings = [
-        spelling
-        for secret in secrets
-        for spelling in dict.fromkeys((secret, quote(secret), quote(secret, safe="")))
-    ]
-
-    def blot(text: str) -> str:
-        for spelling in spellings:
-            text = text.replace(spelling, "[key]")
-        return text
-
-    return blot
-
-
-def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds to wait by `Retry-After` (seconds or an HTTP date) or `retry-after-ms`, never < 0."""
-    for name, scale in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
-        value = headers.get(name)
-        if not value:
-            continue
-        try:
-            seconds = float(value) * scale
-        except ValueError:
-            from email.utils import parsedate_to_datetime  # brings a whole mail library
-
-            try:
-                seconds = parsedate_to_datetime(value).timestamp() - time.time()
-            except ValueError:
-                continue
-        if math.isfinite(seconds):
-            return max(0.0, seconds)
-    return None
-
-
-def error_of(rejection: Rejection, model: str) -> CallError:
-    """The error of ours that a rejection is."""
-    message = f"{rejection.message} (HTTP {rejection.status}, model {model})"
+    said = blot(rejection.message)[:_LONGEST_MESSAGE]
+    message = f"{said} (HTTP {rejection.status}, model {model})"
     no_money = _OUT_OF_MONEY.search(f"{rejection.code} {rejection.kind}")
     if no_money or rejection.status == 402:
         return QuotaExhaustedError(f"no quota left: {message}")
@@ -219,9 +183,35 @@ def _permanent(rejection: Rejection) -> type[PermanentError]:
 
 def _status_inside(code: str, words: str) -> int:
     """What an error inside a 200 amounts to; unknown ones count as the server's own trouble."""
-    if code.isdigit() and 400 <= int(code) < 600:
+    if re.fullmatch(r"[45][0-9][0-9]", code):
         return int(code)
     return next((status for words_of, status in _WORDS_TO_STATUS if words_of.search(words)), 500)
+
+
+def _tells_of_an_error(body: Any) -> bool:
+    """Whether an HTTP 200 holds an error, bare or in a list."""
+    if isinstance(body, list):
+        return any(isinstance(part, Mapping) and part.get("error") for part in body)
+    return isinstance(body, Mapping) and bool(body.get("error"))
+
+
+def _error_in(body: Any) -> Any:
+    """The error itself: under `error` or `errors`, in a list, or the body as it is."""
+    found = body
+    for _ in range(_DEEPEST):
+        inner: Any = None
+        if isinstance(found, list):
+            objects = [part for part in found if isinstance(part, Mapping)]
+            inner = next((part for part in objects if part.get("error")), None)
+            inner = inner or next(iter(objects or found), "")
+        elif isinstance(found, Mapping):
+            inner = found.get("error") or found.get("errors")
+            if isinstance(inner, str):  # {"error": KIND, "message": …}, or the words alone
+                return {"type" if found.get("message") else "message": inner, **found}
+        if not inner:
+            break
+        found = inner
+    return found
 
 
 def _message_and_parameter(error: Any, fields: Mapping[str, Any]) -> tuple[str, str | None]:
@@ -231,11 +221,16 @@ def _message_and_parameter(error: Any, fields: Mapping[str, Any]) -> tuple[str, 
         named = _text(place[-1]) if isinstance(place, list) and place else None
         return f"{_text(detail[0].get('msg'))} ({named})", named
     if isinstance(error, str):
-        return error.strip(), None
+        return error.strip()[:_LONGEST_READ], None
     message = _text(fields.get("message") or detail or fields.get("code") or fields.get("type"))
     param = fields.get("param")
     return message, param if isinstance(param, str) and param else None
 
 
 def _text(value: Any) -> str:
-    return "" if value is None else str(value)
+    if isinstance(value, str):
+        return value[:_LONGEST_READ]
+    try:
+        return "" if value is None else str(value)[:_LONGEST_READ]
+    except (ValueError, RecursionError):  # an integer of thousands of digits, a list in a list in …
+        return ""

@@ -10,16 +10,25 @@ from collections.abc import Awaitable, Callable
 from peerexam.agents.base import Agent, Wrapper
 from peerexam.agents.deadline import account
 from peerexam.calls import Completion, Request
-from peerexam.errors import DeadlineExceededError, RetryableError
+from peerexam.errors import DeadlineExceededError, NoServerError, RetryableError
 
 Sleep = Callable[[float], Awaitable[object]]
+
+ATTEMPTS = 9
+"""By default. Their eight waits last one to two minutes, so that a limit a minute, or a server that
+loads a model, is waited out where nobody says how long it takes."""
+
+_LONGEST_UNREACHED = 5.0
+"""Seconds of the longest wait for a server that nobody listens at: all waits together are then
+14 to 28 seconds. It is starting, or the address is wrong."""
 
 
 class Retrying(Wrapper):
     """Asks again after a `RetryableError`, and after nothing else.
 
     Before attempt k + 1 it waits between half and the whole of min(longest, first · 2^(k-1))
-    seconds. Where the provider says how long, it waits that long and a tenth of the above.
+    seconds. Where the provider says how long, it waits that long and a tenth of the above. For a
+    server that nobody listens at (`NoServerError`), longest is at most 5 seconds.
 
     Args:
         inner: The agent.
@@ -33,7 +42,7 @@ class Retrying(Wrapper):
     def __init__(
         self,
         inner: Agent,
-        attempts: int = 6,
+        attempts: int = ATTEMPTS,
         *,
         first: float = 0.5,
         longest: float = 60.0,
@@ -59,13 +68,14 @@ class Retrying(Wrapper):
             try:
                 return await self.inner.complete(request)
             except RetryableError as error:
-                wait = self._wait(attempt, error.retry_after)
+                longest = _LONGEST_UNREACHED if isinstance(error, NoServerError) else self._longest
+                wait = self._wait(attempt, error.retry_after, min(longest, self._longest))
                 self._draw_on_the_deadline(wait, error)
             await self._sleep(wait)
         return await self.inner.complete(request)
 
-    def _wait(self, attempt: int, asked: float | None) -> float:
-        ours = min(self._longest, self._first * 2.0 ** (attempt - 1))
+    def _wait(self, attempt: int, asked: float | None, longest: float) -> float:
+        ours = min(longest, self._first * 2.0 ** (attempt - 1))
         jittered = ours * (0.5 + 0.5 * self._jitter())
         # A little more than asked: calls told to come back together should not come in step.
         return jittered if asked is None else asked + 0.1 * jittered

@@ -1,9 +1,9 @@
 """An agent with all its layers, in the one order that is right.
 
 From the outside in: `Configured`, `Ledgered`, `Breaking`, `Budgeted`, `Deadline`, `Retrying`,
-`Limited`, then `Recheck`, `TimeBudgeted`, `Landing`, `Timed` and `Priced` close around the
-provider: what was sent is waited for, an attempt's time does not count our own queue, and the cost
-is on the completion before the ledger stores it.
+`Limited`, then `Recheck`, `TimeBudgeted`, `Landing`, `Timed`, `Priced` and `Blotted` close around
+the provider: what was sent is waited for, an attempt's time does not count our own queue, the cost
+is on the completion before the ledger stores it, and no error brings a key out of the provider.
 
 `Breaking` stands inside of the ledger, so that an agent that was given up still replays what it
 has answered and its failures are kept by name; outside of the budget, so that what is not asked is
@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from peerexam.agents.base import Agent
+from peerexam.agents.blotting import Blotted
 from peerexam.agents.breaking import Breaker, Breaking, Recheck
 from peerexam.agents.budget import BudgetMeter
 from peerexam.agents.budgeted import Budgeted
@@ -31,7 +32,7 @@ from peerexam.agents.priced import FREE, Price, Priced, Tariff
 from peerexam.agents.pricing import price_of
 from peerexam.agents.recorded import RecordedAgent
 from peerexam.agents.registry import create_agent, runs_here
-from peerexam.agents.retrying import Retrying
+from peerexam.agents.retrying import ATTEMPTS, Retrying
 from peerexam.agents.session import SessionClock
 from peerexam.agents.spec import AgentSpec
 from peerexam.agents.time_budgeted import TimeBudgeted
@@ -76,7 +77,7 @@ class LayerSettings:
     max_concurrency: int = 64
     requests_per_minute: int | None = None
     tokens_per_minute: int | None = None
-    attempts: int = 6
+    attempts: int = ATTEMPTS
     timeout: float | None = 600.0
     deadline: float | None = 1800.0
     price: Price | None = None
@@ -164,7 +165,8 @@ def wrap(
         return provider
     settings = settings or LayerSettings()
     price: Tariff | None = settings.price or listed or (FREE if in_process else None)
-    agent = provider if price is None else Priced(provider, price)
+    agent: Agent = Blotted(provider)
+    agent = agent if price is None else Priced(agent, price)
     agent = Timed(agent, None if in_process else settings.timeout)
     if not in_process:
         agent = Landing(agent, ledger)

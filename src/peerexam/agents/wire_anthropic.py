@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
 import anthropic
 
-from peerexam.agents.wire_sdk import CONNECT_SECONDS, NO_KEY, Sdk, SdkWire
+from peerexam.agents.wire_sdk import CONNECT_SECONDS, NO_KEY, Sdk, SdkWire, http_client
 
 
 def connect(
@@ -37,6 +37,7 @@ def connect(
         default_headers=dict(headers),
         default_query=dict(parse_qsl(parts.query, keep_blank_values=True)),
         timeout=anthropic.Timeout(None, connect=CONNECT_SECONDS),  # the wire has the limit
+        http_client=http_client(anthropic, where),
         max_retries=0,  # the Retrying layer does that, once
     )
     sdk = Sdk(anthropic, anthropic.AnthropicError, client, client.messages)

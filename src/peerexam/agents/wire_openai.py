@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
 import openai
 
-from peerexam.agents.wire_sdk import CONNECT_SECONDS, NO_KEY, Sdk, SdkWire
+from peerexam.agents.wire_sdk import CONNECT_SECONDS, NO_KEY, Sdk, SdkWire, http_client
 
 
 def connect(
@@ -43,6 +43,7 @@ def connect(
         default_headers=dict(headers),
         default_query=dict(parse_qsl(parts.query, keep_blank_values=True)),
         timeout=openai.Timeout(None, connect=CONNECT_SECONDS),  # the wire has the limit
+        http_client=http_client(openai, where),
         max_retries=0,  # the Retrying layer does that, once
     )
     resource: Any = client.chat.completions if chat else client.completions

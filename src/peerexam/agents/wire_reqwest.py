@@ -27,11 +27,17 @@ from pyreqwest.response import Response
 from peerexam.agents.deadline import limit_of_this_attempt
 from peerexam.agents.proxies import proxy_for
 from peerexam.agents.timer import time_limit
-from peerexam.agents.wire import WireReply
+from peerexam.agents.wire import (
+    KEEP_THE_METHOD,
+    MOST_REDIRECTS,
+    WireReply,
+    endlessly_redirected,
+    redirected,
+    unconnected,
+)
 from peerexam.errors import (
     CallError,
     CallTimeoutError,
-    ConnectionFailedError,
     PermanentError,
     SetupError,
 )
@@ -48,9 +54,7 @@ only where many calls are left behind like this.
 """
 _MOST_LEFT_BEHIND = 32
 """Calls of the last hour that may keep their connections after they were given up."""
-_MOST_REDIRECTS = 3
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
-_KEEP_THE_METHOD = frozenset({307, 308})
 _LONGEST_REPLY = 64 * 1024 * 1024
 """Bytes, unpacked. No completion is as long; a server that never stops must not fill memory."""
 _OS_ERROR = re.compile(r"\(os error (\d+)\)")
@@ -159,9 +163,8 @@ class ReqwestWire:
         except BuilderError as error:
             failure = PermanentError(f"{self._where()} leads nowhere: {self._words(error)}")
         except RequestError as error:
-            failure = ConnectionFailedError(
-                f"no connection to {self._where()}: {self._words(error)}"
-            )
+            words = self._words(error)
+            failure = unconnected(f"no connection to {self._where()}: {words}", _causes(error))
         raise failure
 
     async def close(self) -> None:
@@ -175,7 +178,7 @@ class ReqwestWire:
 
     async def _exchange(self, data: bytes) -> tuple[int, Mapping[str, str], bytes]:
         client, target, limit = self._connected(), self._target, self._limit()
-        for _ in range(1 + _MOST_REDIRECTS):
+        for _ in range(1 + MOST_REDIRECTS):
             sending = client.post(target).body_bytes(data)
             if limit is not None:
                 sending = sending.timeout(limit)
@@ -185,7 +188,7 @@ class ReqwestWire:
                 if location is None:
                     return status, headers, await self._body(response, headers)
                 target = self._onward(target, status, location)
-        raise PermanentError(f"{self._where()} leads nowhere: it redirects again and again")
+        raise endlessly_redirected(self._where())
 
     async def _body(self, response: Response, headers: Mapping[str, str]) -> bytes:
         if _is_short(headers):
@@ -203,23 +206,16 @@ class ReqwestWire:
         return b"".join(pieces)
 
     def _onward(self, target: Url, status: int, location: str) -> Url:
-        """Where a redirect leads, if it is on the same server.
-
-        Whoever else is named there would get the key and the prompts, and a redirect that turns a
-        POST into a GET loses what was asked.
-        """
+        """Where a redirect leads, if it is on the same server."""
         try:
             onward = target.join(location)
         except ValueError:
             there = "no URL"
         else:
-            if status in _KEEP_THE_METHOD and onward.origin_ascii == target.origin_ascii:
+            if status in KEEP_THE_METHOD and onward.origin_ascii == target.origin_ascii:
                 return onward
             there = self._blot(f"{onward.origin_ascii}{onward.path}")
-        raise PermanentError(
-            f"{self._where()} redirects (HTTP {status}) to {there}: if that is the endpoint, name "
-            "it in its place"
-        )
+        raise redirected(self._where(), status, there)
 
     def _limit(self) -> timedelta | None:
         limits = (self._timeout, limit_of_this_attempt())
@@ -287,6 +283,10 @@ class ReqwestWire:
             host = self._blot(urlsplit(self._url).hostname or "")
             return f"host {host}: {said.removeprefix(_UNNAMED_HOST)}; check the address"
         return self._blot(f"{type(error).__name__}: {_FOR_URL.sub('', said)}")[:300]
+
+
+def _causes(error: RequestError) -> str:
+    return " ".join(cause["message"] for cause in error.details.get("causes") or [])
 
 
 def _sendable(headers: dict[str, str]) -> dict[str, str]:

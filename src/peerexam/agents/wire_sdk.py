@@ -12,11 +12,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from peerexam.agents.timer import time_limit
-from peerexam.agents.wire import WireReply
+from peerexam.agents.wire import (
+    KEEP_THE_METHOD,
+    MOST_REDIRECTS,
+    WireReply,
+    causes_in,
+    endlessly_redirected,
+    is_nobody,
+    redirected,
+    unconnected,
+)
 from peerexam.errors import (
     CallError,
     CallTimeoutError,
-    ConnectionFailedError,
     PermanentError,
 )
 
@@ -98,9 +106,7 @@ class SdkWire:
         except errors.APIStatusError as error:
             return _reply(error.response, time.perf_counter() - started)
         except errors.APIConnectionError as error:
-            cause = error.__cause__ or error
-            words = self._blot(f"{type(cause).__name__}: {cause}")[:300]
-            failure = ConnectionFailedError(f"no connection to {self._where}: {words}")
+            failure = self._unconnected(error)
         except self._sdk.root as error:
             failure = PermanentError(self._blot(f"{type(error).__name__}: {error}"))
         raise failure
@@ -109,11 +115,54 @@ class SdkWire:
         """Close the connections."""
         await self._sdk.client.close()
 
+    def _unconnected(self, error: Exception) -> CallError:
+        cause = error.__cause__ or error
+        if isinstance(cause, PermanentError):  # of `http_client`
+            return PermanentError(self._blot(str(cause)))
+        if type(cause).__name__ == "TooManyRedirects":
+            return endlessly_redirected(self._where)
+        words = self._blot(f"{type(cause).__name__}: {cause}")[:300]
+        told = causes_in(error)
+        if is_nobody(told):
+            words = f"{words}; check the address, and that the server is up"
+        return unconnected(f"no connection to {self._where}: {words}", told)
+
     def _arguments(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Fields that the SDK does not know go where it lets them pass."""
         named = {name: value for name, value in body.items() if name in self._named}
         extra = {name: value for name, value in body.items() if name not in self._named}
         return {**named, "extra_body": extra} if extra else named
+
+
+def http_client(package: Any, where: str | None = None) -> Any:
+    """An HTTP client as an SDK makes its own, that follows no redirect to another server.
+
+    Args:
+        package: The SDK, which has `DefaultAsyncHttpxClient`.
+        where: The endpoint, for messages; None names what was asked.
+    """
+
+    async def check(response: Any) -> None:
+        if not response.has_redirect_location:
+            return
+        asked = response.request.url
+        here = where or _shown(asked)
+        try:
+            onward = asked.join(response.headers["location"])
+        except Exception:  # whatever the HTTP library makes of what is no URL
+            raise redirected(here, response.status_code, "no URL") from None
+        same = (onward.scheme, onward.host, onward.port) == (asked.scheme, asked.host, asked.port)
+        if not same or response.status_code not in KEEP_THE_METHOD:
+            raise redirected(here, response.status_code, _shown(onward))
+
+    return package.DefaultAsyncHttpxClient(
+        event_hooks={"response": [check]}, max_redirects=MOST_REDIRECTS
+    )
+
+
+def _shown(url: Any) -> str:
+    """Without login and query, which may be secrets."""
+    return f"{url.scheme}://{url.netloc.decode('ascii')}{url.path}"
 
 
 def _reply(response: Any, latency: float) -> WireReply:

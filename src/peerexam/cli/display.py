@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from peerexam.cli.output import note, plain, redact
+from peerexam.printable import log
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
 _EVERY_ON_TERMINAL = 0.25
 _EVERY_ELSEWHERE = 10.0
-_WARNINGS = logging.getLogger("peerexam")
 
 
 @contextmanager
@@ -43,11 +43,11 @@ def shown(progress: Progress, *, quiet: bool) -> Iterator[None]:
 
     thread = threading.Thread(target=keep_showing, name="progress", daemon=True)
     thread.start()
-    _WARNINGS.addHandler(warnings)
+    log.addHandler(warnings)
     try:
         yield
     finally:
-        _WARNINGS.removeHandler(warnings)
+        log.removeHandler(warnings)
         over.set()
         thread.join()
         show.close(progress.snapshot())
@@ -96,7 +96,9 @@ class _BarDisplay:
         self._bar.refresh()
 
     def warn(self, text: str) -> None:
-        self._bar.console.print(redact(text), markup=False, style="yellow")
+        self._bar.console.print(
+            redact(text), markup=False, emoji=False, highlight=False, style="yellow"
+        )
 
     def close(self, now: Snapshot) -> None:
         self.update(now)

@@ -1,4 +1,7 @@
-"""Keys from `.env` in the working directory; what is already in the environment stays."""
+"""Keys from `.env` in the working directory; what is already in the environment stays.
+
+Which variables came from here is remembered: a key goes only to an endpoint from the same place.
+"""
 
 from __future__ import annotations
 
@@ -36,5 +39,9 @@ def load_dotenv(environ: MutableMapping[str, str], folder: Path | None = None) -
         text = ((folder or Path()) / ".env").read_text(encoding="utf-8-sig", errors="replace")
     except OSError:
         return
-    for name, value in read_dotenv(text).items():
-        environ.setdefault(name, value)
+    new = {name: value for name, value in read_dotenv(text).items() if name not in environ}
+    if new:
+        from peerexam.agents.hosted import set_by_file
+
+        environ.update(new)
+        set_by_file(new)

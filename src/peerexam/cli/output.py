@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import sys
 import traceback
 
+from peerexam.agents.blotting import Blot, secrets_in
 from peerexam.calls import Json
-
-_HOLDS_A_KEY = re.compile(r"(?i)(?:key|token|secret|password)$")
-_SHORTEST_KEY = 8
+from peerexam.printable import escaped_json
+from peerexam.printable import plain as plain
 
 
 def redact(text: str) -> str:
@@ -19,25 +18,31 @@ def redact(text: str) -> str:
 
     Providers may quote a key in an error; this is the last door before the screen.
     """
-    for name, value in os.environ.items():
-        if _HOLDS_A_KEY.search(name) and len(value) >= _SHORTEST_KEY:
-            text = text.replace(value, f"<{name}>")
-    return text
+    return Blot(secrets_in(os.environ))(text)
 
 
 def say(text: str) -> None:
     """A result."""
-    _write(sys.stdout, redact(text) + "\n")
+    _write(sys.stdout, plain(redact(text)) + "\n")
 
 
 def say_json(value: Json) -> None:
-    """A result for programs: sorted keys, no NaN."""
-    say(json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False, allow_nan=False))
+    """A result for programs: sorted keys, no NaN.
+
+    It is the same value whatever it holds: what could steer a terminal, and what the output's
+    encoding cannot write, stand by their escapes.
+    """
+    text = json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False, allow_nan=False)
+    try:
+        text.encode(_encoding(sys.stdout))
+    except UnicodeEncodeError:
+        text = json.dumps(value, indent=1, sort_keys=True, allow_nan=False)
+    _write(sys.stdout, escaped_json(redact(text)) + "\n")
 
 
 def note(text: str) -> None:
     """Something beside the result."""
-    _write(sys.stderr, redact(text) + "\n")
+    _write(sys.stderr, plain(redact(text)) + "\n")
     sys.stderr.flush()
 
 
@@ -48,14 +53,9 @@ def note_traceback(error: BaseException) -> None:
 
 def _write(stream: object, text: str) -> None:
     """Model text may hold what the terminal's encoding (or none) can write."""
-    encoding = getattr(stream, "encoding", None) or "utf-8"
+    encoding = _encoding(stream)
     stream.write(text.encode(encoding, "backslashreplace").decode(encoding))  # type: ignore[attr-defined]
 
 
-def plain(text: str) -> str:
-    r"""Text from outside without control characters, so that it cannot steer the terminal.
-
-    >>> plain("a\x1b[2Jb")
-    'a�[2Jb'
-    """
-    return re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", "\ufffd", text)
+def _encoding(stream: object) -> str:
+    return getattr(stream, "encoding", None) or "utf-8"

@@ -147,12 +147,13 @@ def agent_spec(agent: AgentConfig) -> AgentSpec:
         SetupError: The model's name cannot be read.
     """
     provider, model, base_url, options = parse_model(agent.model)
+    named = options.pop("api_key_env", None)
     return AgentSpec(
         agent.name,
         provider,
         model,
         agent.base_url or base_url,
-        agent.api_key_env,
+        agent.api_key_env or (None if named is None else str(named)),
         {**options, **agent.options},
     )
 
@@ -164,6 +165,7 @@ def identity(agent: AgentConfig) -> str:
     """
     provider, model, _, options = parse_model(agent.model)
     options = {**options, **agent.options}
+    options.pop("api_key_env", None)
     settings: dict[str, Json] = {name: options.pop(name, None) for name in _SETTINGS}
     given = agent.model_dump(mode="json", include=set(_SETTINGS), exclude_none=True)
     return canonical_json([provider, model, endpoint(agent), options, {**settings, **given}])

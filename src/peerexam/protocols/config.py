@@ -11,6 +11,8 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
+from peerexam.agents.retrying import ATTEMPTS
+
 
 def _printable(name: str) -> str:
     """A name is shown on terminals and pages: no control or direction characters, not blank."""
@@ -67,7 +69,7 @@ class AgentLimits(_Strict):
     give_up_after: Positive = 20
     requests_per_minute: Positive | None = None
     tokens_per_minute: Annotated[int, Field(ge=1, le=10**12)] | None = None
-    attempts: Few = 6
+    attempts: Few = ATTEMPTS
     timeout: Seconds = 600.0
     deadline: Seconds = 1800.0
 

@@ -271,6 +271,12 @@ def _clipped(text: str) -> str:
 def _notes(config: ExamConfig, tally: Tally) -> Iterator[str]:
     if tally.lost_follow_ups:
         yield f"{tally.lost_follow_ups} follow-ups were due and could not be had"
+    for (name, reason), times in sorted(tally.odd_endings.items()):
+        replies = "1 reply" if times == 1 else f"{times} replies"
+        yield (
+            f"{replies} of {name} ended with the finish reason {reason!r}, which is not known, and "
+            "counted as whole"
+        )
     for agent in config.agents_in("judge"):
         if agent.judge.by == "likelihood":
             yield (

@@ -6,11 +6,12 @@ Nothing here prints, and no clock runs but the one passed in.
 from __future__ import annotations
 
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from peerexam.agents.finish_reasons import ending_of
 from peerexam.calls import Completion
 
 _RATE_OVER = 30.0
@@ -68,7 +69,11 @@ class UnderWay(NamedTuple):
 
 @dataclass(slots=True)
 class Lane:
-    """Calls passing one point; a `Watcher`."""
+    """Calls passing one point; a `Watcher`.
+
+    `odd_endings` counts usable replies by their agent and a finish reason that is missing or that
+    nobody knows.
+    """
 
     clock: Callable[[], float]
     under_way: dict[int, UnderWay] = field(default_factory=dict)
@@ -80,6 +85,7 @@ class Lane:
     cost: float = 0.0
     unpriced: int = 0
     ends: deque[float] = field(default_factory=lambda: deque(maxlen=2000))
+    odd_endings: Counter[tuple[str, str | None]] = field(default_factory=Counter)
 
     def started(self, agent: str, role: str | None = None) -> int:
         """Note that a call of an agent starts."""
@@ -89,7 +95,7 @@ class Lane:
 
     def finished(self, ticket: int, completion: Completion | None) -> None:
         """Note how a call ended."""
-        self.under_way.pop(ticket, None)
+        call = self.under_way.pop(ticket, None)
         self.done += 1
         self.ended_at = self.clock()
         self.ends.append(self.ended_at)
@@ -97,10 +103,17 @@ class Lane:
             self.failed += 1
             return
         self.tokens += completion.usage.total
+        if call is not None and completion.state == "ok":
+            self._look_at_the_end(call.agent, completion.finish_reason)
         if completion.cost is None:
             self.unpriced += 1
         else:
             self.cost += completion.cost
+
+    def _look_at_the_end(self, agent: str, reason: str | None) -> None:
+        """Count a usable reply that does not say why it ended, or says it in an unknown word."""
+        if reason is None or ending_of(reason) == "unknown":
+            self.odd_endings[agent, reason] += 1
 
     def abandoned(self, ticket: int) -> None:
         """Forget a call that was given up; it neither ended nor failed."""

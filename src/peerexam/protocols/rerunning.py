@@ -101,6 +101,7 @@ async def rejudge(
             probed.count_failures(tally)
             tally.inherited = _unfinished(archive, held)
             tally.lost = scene.lost()
+            tally.odd_endings = scene.odd_endings()
             questions = _sealed(archive, held, note)
             return finish(config, target, _prints(held, scene.fingerprints), questions, tally)
 
@@ -198,6 +199,7 @@ async def _add(
         )
         probed.count_failures(tally)
         tally.lost = scene.lost()
+        tally.odd_endings = scene.odd_endings()
         tally.again = "peerexam run with the exam.yaml and --out of this folder asks them again"
         questions = _sealed(archive, held, joined_late(name))
         if tally.stopped is not None:

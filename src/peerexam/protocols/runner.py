@@ -137,6 +137,7 @@ async def _hold(
     annotated.count_failures(tally)
     probed.count_failures(tally)
     tally.lost = scene.lost()
+    tally.odd_endings = scene.odd_endings()
     _note(progress, "counting the votes")
     return finish(config, folder, scene.fingerprints, questions, tally)
 
@@ -163,6 +164,7 @@ async def _before_any_question(
     )
     tally.stopped = str(reached)
     tally.lost = scene.lost()
+    tally.odd_endings = scene.odd_endings()
     return finish(config, folder, scene.fingerprints, none, tally)
 
 

@@ -41,6 +41,7 @@ class Tally:
         lost_follow_ups: Those that could not be had.
         too_long: Judgements that are missing since the answers did not fit, by agent and role.
         lost: Why agents were given up, by agent.
+        odd_endings: Usable replies with an odd finish reason, by agent and that reason.
         stopped: Why the run ended early, None where it did not.
         inherited: What was missing before it began, None where nothing was.
         again: What asks failed calls again, in words.
@@ -53,6 +54,7 @@ class Tally:
     lost_follow_ups: int = 0
     too_long: Counter[str] = field(default_factory=Counter)
     lost: Mapping[str, str] = field(default_factory=dict)
+    odd_endings: Mapping[tuple[str, str], int] = field(default_factory=dict)
     stopped: str | None = None
     inherited: str | None = None
     again: str = "the same command asks them again"

@@ -62,6 +62,7 @@ class Stage:
         annotators: Who is asked about the questions before they are sealed.
         agents: The models themselves by name, for whoever asks them outside a role.
         prompts: The words of the roles.
+        progress: The counters of its calls.
     """
 
     cast: Cast
@@ -74,6 +75,23 @@ class Stage:
     annotators: Annotators = field(default_factory=Annotators)
     agents: Mapping[str, Agent] = field(default_factory=dict)
     prompts: PromptLibrary = field(default_factory=PromptLibrary)
+    progress: Progress = field(default_factory=Progress)
+
+    def odd_endings(self) -> dict[tuple[str, str], int]:
+        """Usable replies by agent and a finish reason that nobody knows, or `null`.
+
+        Only behind a URL is a reason missing: a function or local weights need none.
+        """
+        hosted = {
+            name
+            for name, fingerprint in self.fingerprints.items()
+            if fingerprint.get("provider") in ("openai", "anthropic", "langchain")
+        }
+        return {
+            (agent, reason or "null"): times
+            for (agent, reason), times in self.progress.asked.odd_endings.items()
+            if reason is not None or agent in hosted
+        }
 
     def lost(self) -> dict[str, str]:
         """Why agents were given up, by their name."""
@@ -147,6 +165,7 @@ async def stage(
             annotators(config, models, simulated, builder.prompts, progress),
             {name: Watched(model, progress, "agent") for name, model in models.items()},
             builder.prompts,
+            progress,
         )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import math
 import threading
 import time
@@ -10,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from peerexam.printable import log
 from peerexam.protocols.progress import Lane
 
 _LONGEST_NAP = 5.0
@@ -18,8 +18,6 @@ _NAPS = 4
 
 _LATE = 1.0
 """Seconds after its time at which a thread wakes only where the whole process was stopped."""
-
-_log = logging.getLogger("peerexam")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +102,7 @@ def watching(watchdog: Watchdog) -> Iterator[None]:
             lay_down = woke
             stall = watchdog.check()
             if stall is not None:
-                _log.warning("%s", stall.text)
+                log.warning("%s", stall.text)
 
     thread = threading.Thread(target=watch, name="peerexam watchdog", daemon=True)
     thread.start()
