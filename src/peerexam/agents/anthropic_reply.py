@@ -35,9 +35,10 @@ def read_message(body: Any, latency: float, dropped: tuple[str, ...] = ()) -> Co
     blocks = body.get("content") if isinstance(body, Mapping) else None
     if not isinstance(blocks, list):
         raise OverloadedError("the reply holds no content")
-    thinking, text, unclosed = split_thinking("".join(_texts(blocks, "text")))
+    apart = _texts(blocks, "thinking")
+    thinking, text, unclosed = split_thinking("".join(_texts(blocks, "text")), apart=bool(apart))
     reason = body.get("stop_reason")
-    thoughts = [*_texts(blocks, "thinking"), *([thinking] if thinking else [])]
+    thoughts = [*apart, *([thinking] if thinking else [])]
     usage = body.get("usage")
     return Completion(
         text=text or (_explanation(body) if reason == "refusal" else ""),

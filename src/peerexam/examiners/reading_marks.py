@@ -8,14 +8,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from peerexam.calls import Json
-from peerexam.examiners.parsing import (
-    Unreadable,
-    answer_part,
-    closing_json_object,
-    json_object,
-    own_lines,
-    undecorated,
-)
+from peerexam.examiners.own_words import own_lines, plain
+from peerexam.examiners.parsing import Unreadable, answer_part, closing_json_object, json_object
 from peerexam.examiners.rubric import OVERALL, Rubric
 
 Scale = tuple[int, int]
@@ -224,7 +218,7 @@ def _folded(label: str) -> str:
 def _json_score(value: Json, name: str, scale: Scale) -> int | Unreadable:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return Unreadable(f"{name} is not a number")
-    line = f"{name}: {undecorated(str(value)[:80])}"
+    line = f"{name}: {plain(str(value)[:80])}"
     found = _pattern((name,)).match(line)
     stated = _stated(found, name, scale) if found else None
     return Unreadable(f"{name} is not a number") if stated is None else stated
