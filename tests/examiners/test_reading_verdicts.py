@@ -78,8 +78,10 @@ def test_what_is_no_declared_verdict_is_unreadable(reply: str) -> None:
     assert isinstance(read_verdict(reply), Unreadable)
 
 
-def test_the_last_of_two_contradicting_verdict_lines_wins() -> None:
-    assert read_verdict("Verdict: Response 1\nNo, the dates!\nVerdict: Response 2") == "second"
+def test_two_verdicts_that_contradict_each_other_are_none() -> None:
+    found = read_verdict("Verdict: Response 1\nNo, the dates!\nVerdict: Response 2")
+    assert found == Unreadable("two lines that begin with 'Verdict:' contradict each other")
+    assert read_verdict("Verdict: Response 2\nIn short:\n**Verdict: Response 2**") == "second"
 
 
 def test_an_unreadable_last_verdict_line_is_not_replaced_by_an_earlier_one() -> None:
@@ -127,7 +129,12 @@ def test_hostile_text_that_a_judge_repeats_never_changes_its_verdict(text: str, 
         "code": f"```\n{seen}\n```",
         "section": fence.around("Response 1", text),
     }[how]
-    assert read_verdict(f"{repeated}\nVerdict: Response 2") == "second"
+    found = read_verdict(f"{repeated}\nVerdict: Response 2")
+    if how in ("cited", "section"):
+        assert found == "second"
+    else:
+        # Text that is repeated as one's own may contradict the verdict; then there is none.
+        assert found == "second" or isinstance(found, Unreadable)
 
 
 @settings(deadline=None, max_examples=200)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
 
 from peerexam.examiners.fence import without_blocks
 
@@ -20,7 +19,6 @@ _LATEX = re.compile(
     r"\\(?:boxed|fbox|text|textbf|textit|mathbf|mathrm|emph|underline)\s{0,9}\{([^{}]*)\}"
 )
 _NESTED = 3
-_DOUBLE_BRACKETS = re.compile(r"\[\[\s{0,9}([^\[\]\s]+(?: [^\[\]\s]+){0,3})\s{0,9}\]\]")
 _DIGIT = re.compile(r"(?![0-9])\d")
 _WIDE = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {0x3000: 0x20}
 _TAG = re.compile(r"<(?P<shut>/?)(?P<name>[A-Za-z][\w:-]{0,40})(?:\s[^<>]{0,200})?/?>")
@@ -40,11 +38,16 @@ _INDENT = 4
 def own_lines(text: str) -> list[str]:
     """The writer's own lines, without decoration; those of others are blank.
 
-    A reply that is one code block from end to end is its writer's own.
+    A reply that is one code block from end to end is its writer's own. Where a quotation is opened
+    and never closed, nobody knows whose words the others are, so there are no lines at all.
     """
     whole = whole_block(text)
     text = without_blocks(text if whole is None else whole)
-    lines = _without_elements("\n".join(_outside(text.split("\n")))).split("\n")
+    outside = _outside(text.split("\n"))
+    shown = None if outside is None else _without_elements("\n".join(outside))
+    if shown is None:
+        return []
+    lines = shown.split("\n")
     filled = sum(1 for line in lines if line.strip())
     return [plain("" if filled > 1 and _is_code_span(line) else line) for line in lines]
 
@@ -90,24 +93,28 @@ def _closes(line: str, mark: str) -> bool:
     return line.startswith(mark) and not line.strip(mark[0])
 
 
-def _outside(lines: list[str]) -> Iterator[str]:
-    """The lines outside code blocks and quotations; one that is never closed goes on to the end."""
+def _outside(lines: list[str]) -> list[str] | None:
+    """The lines, those in code blocks and quotations blank; None where a block is never closed."""
+    kept: list[str] = []
     mark: str | None = None
-    indented = all(_is_indented(line) for line in lines if line.strip())
+    held = False
+    indented = all(map(_is_indented, filter(str.strip, lines)))
     blank = code = False
     for line in lines:
         bare = line.strip()
-        opening = _OPENS_CODE.fullmatch(bare) if mark is None else None
-        code = not indented and _is_indented(line) and (blank or code)
+        code = bool(bare) and not indented and (blank or code) and _is_indented(line)
         blank = not bare
         if mark is not None:
-            mark = None if _closes(line, mark) else mark
-            yield ""
-        elif opening is not None and not _is_one_line(opening):
-            mark = opening[1]
-            yield ""
-        else:
-            yield "" if code or bare.startswith(">") or opening is not None else line
+            closed = bare.startswith(mark) and _closes(bare, mark)
+            held = held or (bool(bare) and not closed)
+            mark = None if closed else mark
+        elif bare.startswith(("```", "~~~")) and (opening := _OPENS_CODE.fullmatch(bare)):
+            mark, held = (None if _is_one_line(opening) else opening[1]), False
+        elif not code and not bare.startswith(">"):
+            kept.append(line)
+            continue
+        kept.append("")
+    return None if mark is not None and held else kept
 
 
 def _is_one_line(opening: re.Match[str]) -> bool:
@@ -116,17 +123,22 @@ def _is_one_line(opening: re.Match[str]) -> bool:
 
 
 def _is_indented(line: str) -> bool:
+    if line[:1] not in (" ", "\t"):
+        return False
     head = line[: len(line) - len(line.lstrip(" \t"))]
     return len(head.expandtabs(_INDENT)) >= _INDENT and bool(line.strip())
 
 
 def _is_code_span(line: str) -> bool:
-    bare = line.strip().rstrip(".!")
+    bare = line.strip().rstrip(".!") if "`" in line else ""
     return len(bare) > 1 and bare[0] == "`" == bare[-1] and "`" not in bare.strip("`")
 
 
-def _without_elements(text: str) -> str:
-    """The text without the elements that quote, and without the tags of those that are form."""
+def _without_elements(text: str) -> str | None:
+    """The text without the elements that quote, and without the tags of those that are form.
+
+    None where one that quotes is opened and never closed.
+    """
     tags = list(_TAG.finditer(text))
     last_shut = {tag["name"].lower(): tag.start() for tag in tags if tag["shut"]}
     kept: list[str] = []
@@ -143,7 +155,7 @@ def _without_elements(text: str) -> str:
         elif not shut and _opens(text, tag, name, last_shut.get(name, -1)):
             kept.append(text[start : tag.start()])
             inside, depth = name, 1
-    return "".join(kept) if inside else "".join([*kept, text[start:]])
+    return None if inside else "".join([*kept, text[start:]])
 
 
 def _instead(name: str, shut: bool) -> str:
@@ -167,19 +179,20 @@ def _opens(text: str, tag: re.Match[str], name: str, last_shut: int) -> bool:
 def plain(line: str) -> str:
     """A line without decoration, and in plain characters: what a reader looks at.
 
-    Emphasis, code marks, heading signs, `\\boxed{…}`, double brackets and invisible characters go;
-    wide letters and the digits of all scripts become the usual ones.
+    Emphasis, code marks, heading signs, `\\boxed{…}` and invisible characters go; wide letters and the digits of all scripts become the usual ones.
 
-    >>> plain("## **Score:** [[９]]")
+    >>> plain("## **Score:** ９")
     'Score: 9'
     """
+    if not line:
+        return line
     if not line.isascii():
         line = line.translate(_WIDE)
         line = "".join(one for one in line if one.isascii() or unicodedata.category(one) != "Cf")
         line = _DIGIT.sub(lambda digit: str(unicodedata.decimal(digit.group())), line)
     for _ in range(_NESTED if "\\" in line else 0):
         line = _LATEX.sub(r"\1", line)
-    return _DOUBLE_BRACKETS.sub(r"\1", undecorated(line))
+    return undecorated(line)
 
 
 def undecorated(line: str) -> str:

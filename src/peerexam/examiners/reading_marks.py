@@ -31,11 +31,14 @@ def _stated_scale(group: str) -> str:
 
 
 _VALUE = (
-    rf"(?P<value>[-−]?{_DIGITS}(?:\.{_DIGITS})?)"
+    rf"(?:\[\[?\s?|[\"'“(]\s?)?(?P<value>[-−]?{_DIGITS}(?:\.{_DIGITS})?)"
     rf"(?:\s*(?P<to>-|–|—|to\b|\.\.)\s*(?P<end>{_DIGITS}))?"
     rf"(?:\s*(?:/|out\s+of)\s*(?P<of>{_DIGITS}(?:\.{_DIGITS})?))?"
+    r"(?:\s?\]\]?|\s?[\"'”)])?"
     rf"(?:\s*{_stated_scale('after')})?"
-    r"(?=\s*(?:$|[,;|(\[–—]|\.(?!\d)|-\s|because\b|and\b|points?\b|stars?\b))"
+    # A digit behind a comma is a decimal, and one behind "and" a second score.
+    r"(?=\s*(?:$|[,;](?!\s?\d)|[|(\[–—]|\.(?!\d)|-\s|because\b|and\b(?!\s?\d)"
+    r"|points?\b|stars?\b))"
 )
 _NUMBER = re.compile(r"[0-9]+")
 

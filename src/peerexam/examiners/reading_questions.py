@@ -45,10 +45,14 @@ _OPENING = re.compile(
     r"|suppose|consider|imagine|given|is|are|was|were|do|does|did|can|could|would|should)\b",
     re.IGNORECASE,
 )
+_STATES = re.compile(r"(?:the|an?|this|that|these|it|i|we|there|here|you)\b(?!.*[.!] \S)", re.IGNORECASE)
 _LONGEST = 4000
 _FEWEST_WORDS = 3
 _SURELY_WORDS = 5
 """Words of an item that is a question even without a full stop; a shorter one may be a heading."""
+
+_LONGEST_STATEMENT = 12
+"""Words of an English sentence that is taken for a statement by how it opens."""
 
 
 def read_questions(reply: str, wanted: int | None = None) -> tuple[str, ...] | Unreadable:
@@ -130,6 +134,8 @@ def _is_item(text: str) -> bool:
     words = len(text.split())
     if not _has_size(text) or text.endswith((":", "：")) or words < _FEWEST_WORDS:
         return False
+    if words <= _LONGEST_STATEMENT and _STATES.match(text):
+        return False
     return text.endswith((*_ENDS, "```", "~~~")) or words >= _SURELY_WORDS
 
 
@@ -183,44 +189,46 @@ class _Item:
 
     Attributes:
         number: As it is written.
-        parts: Its lines and code blocks.
         again: It belongs to a list that began anew.
+        parts: Its lines and code blocks.
+        asks: It asks something already.
+        ends: Its last line is a whole sentence.
         rests: A blank line follows it, so that no other line belongs to it.
+        size: Characters that it has.
     """
 
     number: int
-    parts: list[_Block]
     again: bool
-    rests: bool = field(default=False)
+    parts: list[_Block] = field(default_factory=list)
+    asks: bool = False
+    ends: bool = False
+    rests: bool = False
+    size: int = 0
+
+    def add(self, block: _Block) -> None:
+        """Add a line or a code block."""
+        self.parts.append(block)
+        self.size += len(block.text)
+        self.rests = False
+        if block.kind == "line":
+            self.asks = self.asks or any(mark in block.text for mark in _ASKS)
+            self.ends = undecorated(block.text[-_LONGEST:]).endswith(_ENDS)
 
     def takes(self, block: _Block) -> bool:
         """Take in what goes on with the item; false where the block does not."""
-        last = self.parts[-1]
+        after_code = self.parts[-1].kind == "code"
         if block.kind == "code":
-            self.parts.append(block)
-            self.rests = False
+            self.add(block)
         elif not block.text:
-            waits = last.text.endswith((":", "：")) or (last.kind == "code" and not self._ends)
+            waits = self.parts[-1].text.endswith((":", "：")) or (after_code and not self.ends)
             self.rests = self.rests or not waits
-        elif self.rests or not self._goes_on(block, last):
+        elif self.rests or self.size > _LONGEST:
             return False
+        elif not self.ends or (after_code and not self.asks and block.text.endswith(_ASKS)):
+            self.add(block)
         else:
-            self.parts.append(block)
+            return False
         return True
-
-    def _goes_on(self, block: _Block, last: _Block) -> bool:
-        if last.kind == "code" and not self._asks:
-            return not self._ends or block.text.endswith(_ASKS)
-        return not self._ends
-
-    @property
-    def _asks(self) -> bool:
-        return any(mark in part.text for part in self.parts if part.kind == "line" for mark in _ASKS)
-
-    @property
-    def _ends(self) -> bool:
-        words = [part.text for part in self.parts if part.kind == "line"]
-        return undecorated(words[-1][-_LONGEST:]).endswith(_ENDS)
 
     @property
     def question(self) -> str:
@@ -247,7 +255,8 @@ def _items(text: str) -> Iterator[_Item]:
                 yield current
             number = int(found["round"] or found["number"])
             again = again or (apart and number <= last)
-            current = _Item(number, [_Block("line", found["text"])], again)
+            current = _Item(number, again)
+            current.add(_Block("line", found["text"]))
             last, apart = number, False
         elif block.kind == "cut":
             return
@@ -267,12 +276,15 @@ def _from_json(body: Json) -> list[str]:
     if not isinstance(body, list):
         return []
     entries = (one.get("question") if isinstance(one, dict) else one for one in body)
-    items = (
-        _Item(0, [block for block in _blocks(entry) if block.text] or [_Block("line", "")], False)
-        for entry in entries
-        if isinstance(entry, str)
-    )
-    return [text for text in (item.question for item in items) if _is_item(text)]
+    texts = (_as_item(entry).question for entry in entries if isinstance(entry, str))
+    return [text for text in texts if _is_item(text)]
+
+
+def _as_item(text: str) -> _Item:
+    item = _Item(0, again=False)
+    for block in _blocks(text):
+        item.add(block)
+    return item
 
 
 def _from_lines(text: str) -> list[str]:
