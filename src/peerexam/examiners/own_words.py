@@ -23,15 +23,69 @@ _DIGIT = re.compile(r"(?![0-9])\d")
 _WIDE = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {0x3000: 0x20}
 _TAG = re.compile(r"<(?P<shut>/?)(?P<name>[A-Za-z][\w:-]{0,40})(?:\s[^<>]{0,200})?/?>")
 _FORM = frozenset(
-    "b strong i em u mark small big sup sub font span center h1 h2 h3 h4 h5 h6 answer final result"
-    " final_answer final-answer output response reply verdict winner decision choice judgment"
-    " judgement final_verdict score rating label".split()
+    [
+        "b",
+        "strong",
+        "i",
+        "em",
+        "u",
+        "mark",
+        "small",
+        "big",
+        "sup",
+        "sub",
+        "font",
+        "span",
+        "center",
+        "h1",
+        "h2",
+        "h3",
+        "h4",
+        "h5",
+        "h6",
+        "answer",
+        "final",
+        "result",
+        "final_answer",
+        "final-answer",
+        "output",
+        "response",
+        "reply",
+        "verdict",
+        "winner",
+        "decision",
+        "choice",
+        "judgment",
+        "judgement",
+        "final_verdict",
+        "score",
+        "rating",
+        "label",
+    ]
 )
 """Elements that are mere form, or say that what is in them is the writer's answer."""
 
-_BREAKS = frozenset("br hr p div li ul ol section table tr td th tbody body html".split())
-_SAYS_WHAT = frozenset("verdict winner decision judgment judgement".split())
-_QUOTES = frozenset("blockquote pre code q cite samp textarea xmp".split())
+_BREAKS = frozenset(
+    [
+        "br",
+        "hr",
+        "p",
+        "div",
+        "li",
+        "ul",
+        "ol",
+        "section",
+        "table",
+        "tr",
+        "td",
+        "th",
+        "tbody",
+        "body",
+        "html",
+    ]
+)
+_SAYS_WHAT = frozenset(["verdict", "winner", "decision", "judgment", "judgement"])
+_QUOTES = frozenset(["blockquote", "pre", "code", "q", "cite", "samp", "textarea", "xmp"])
 _INDENT = 4
 
 

@@ -21,9 +21,43 @@ _OPENS_TURN = re.compile(
 )
 _QUOTES = frozenset("`'\"“”‘’")
 _ANNOUNCING = frozenset(
-    "here is it are s as my the final overall so thus therefore in below following follows verdict"
-    " verdicts score scores mark marks rating ratings judgement judgment decision evaluation"
-    " assessment conclusion json format object and".split()
+    [
+        "here",
+        "is",
+        "it",
+        "are",
+        "s",
+        "as",
+        "my",
+        "the",
+        "final",
+        "overall",
+        "so",
+        "thus",
+        "therefore",
+        "in",
+        "below",
+        "following",
+        "follows",
+        "verdict",
+        "verdicts",
+        "score",
+        "scores",
+        "mark",
+        "marks",
+        "rating",
+        "ratings",
+        "judgement",
+        "judgment",
+        "decision",
+        "evaluation",
+        "assessment",
+        "conclusion",
+        "json",
+        "format",
+        "object",
+        "and",
+    ]
 )
 """Words of a line that leads up to the writer's own JSON, and to nobody else's."""
 

@@ -45,7 +45,9 @@ _OPENING = re.compile(
     r"|suppose|consider|imagine|given|is|are|was|were|do|does|did|can|could|would|should)\b",
     re.IGNORECASE,
 )
-_STATES = re.compile(r"(?:the|an?|this|that|these|it|i|we|there|here|you)\b(?!.*[.!] \S)", re.IGNORECASE)
+_STATES = re.compile(
+    r"(?:the|an?|this|that|these|it|i|we|there|here|you)\b(?!.*[.!] \S)", re.IGNORECASE
+)
 _LONGEST = 4000
 _FEWEST_WORDS = 3
 _SURELY_WORDS = 5

@@ -35,7 +35,9 @@ _STRICT = re.compile(rf"####[ ]?{_STATED}")
 # The published solutions of OpenAI's own models end in such a line.
 _LAST_LINE = re.compile(rf"^A:[ ]?{_STATED}", re.MULTILINE)
 _BOXED = re.compile(rf"\\boxed[ ]?\{{[ ]?(?:\\text\{{)?[ ]?{_STATED}(?![^}}\n]{{0,80}}[0-9])")
-_FLEXIBLE = re.compile(rf"(?P<sign>-|(?<=[=:(][ ])-[ ]|(?<= is )-[ ])?[$]?{_MIXED}{_RUN}{_FRACTION}{_POWER}")
+_FLEXIBLE = re.compile(
+    rf"(?P<sign>-|(?<=[=:(][ ])-[ ]|(?<= is )-[ ])?[$]?{_MIXED}{_RUN}{_FRACTION}{_POWER}"
+)
 _CALCULATOR = re.compile(r"<<[^<>\n]*>>")
 _LONGEST = 400
 """Characters of a number."""
