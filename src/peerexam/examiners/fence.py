@@ -23,7 +23,8 @@ _MARK = re.compile(r"\[(?=\[\s*(?:begin|end))", re.IGNORECASE)
 _CONTROL = re.compile(
     r"<(?=\|[^|<>\n]{1,40}\|>)"
     r"|<(?=/?(?:s|bos|eos|start_of_turn|end_of_turn|think|thinking|thought|reasoning)>)"
-    r"|\[(?=/?INST\])",
+    r"|<(?=/?[a-z0-9]{1,20}[:_-](?:think|thought)\w{0,8}>)|<(?=channel\|>|\|channel>|unused9[45]>)"
+    r"|\[(?=/?(?:INST|THINK|THINKING|THOUGHT|REASONING)\])|◁(?=/?think)",
     re.IGNORECASE,
 )
 _KEY_BYTES = 8

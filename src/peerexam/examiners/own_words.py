@@ -19,71 +19,72 @@ _LATEX = re.compile(
     r"\\(?:boxed|fbox|text|textbf|textit|mathbf|mathrm|emph|underline)\s{0,9}\{([^{}]*)\}"
 )
 _NESTED = 3
+_MATHS = re.compile(r"\$|\\[()\[\]]")
 _DIGIT = re.compile(r"(?![0-9])\d")
 _WIDE = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {0x3000: 0x20}
 _TAG = re.compile(r"<(?P<shut>/?)(?P<name>[A-Za-z][\w:-]{0,40})(?:\s[^<>]{0,200})?/?>")
 _FORM = frozenset(
-    [
+    {
+        "answer",
         "b",
-        "strong",
-        "i",
-        "em",
-        "u",
-        "mark",
-        "small",
         "big",
-        "sup",
-        "sub",
-        "font",
-        "span",
         "center",
+        "choice",
+        "decision",
+        "em",
+        "final",
+        "final-answer",
+        "final_answer",
+        "final_verdict",
+        "font",
         "h1",
         "h2",
         "h3",
         "h4",
         "h5",
         "h6",
-        "answer",
-        "final",
-        "result",
-        "final_answer",
-        "final-answer",
+        "i",
+        "judgement",
+        "judgment",
+        "label",
+        "mark",
         "output",
-        "response",
+        "rating",
         "reply",
+        "response",
+        "result",
+        "score",
+        "small",
+        "span",
+        "strong",
+        "sub",
+        "sup",
+        "u",
         "verdict",
         "winner",
-        "decision",
-        "choice",
-        "judgment",
-        "judgement",
-        "final_verdict",
-        "score",
-        "rating",
-        "label",
-    ]
-)
+    }
+)  # fmt: skip
 """Elements that are mere form, or say that what is in them is the writer's answer."""
 
 _BREAKS = frozenset(
-    [
+    {
+        "body",
         "br",
-        "hr",
-        "p",
         "div",
+        "hr",
+        "html",
         "li",
-        "ul",
         "ol",
+        "p",
         "section",
         "table",
-        "tr",
+        "tbody",
         "td",
         "th",
-        "tbody",
-        "body",
-        "html",
-    ]
-)
+        "tr",
+        "ul",
+    }
+)  # fmt: skip
 _SAYS_WHAT = frozenset(["verdict", "winner", "decision", "judgment", "judgement"])
 _QUOTES = frozenset(["blockquote", "pre", "code", "q", "cite", "samp", "textarea", "xmp"])
 _INDENT = 4
@@ -107,9 +108,9 @@ def own_lines(text: str) -> list[str]:
 
 
 def whole_block(text: str) -> str | None:
-    """What stands in the one code block that the whole text is; None where it is none.
+    r"""What stands in the one code block that the whole text is; None where it is none.
 
-    >>> whole_block("~~~json\\n{}\\n~~~")
+    >>> whole_block("~~~json\n{}\n~~~")
     '{}'
     """
     lines = text.strip().split("\n")
@@ -231,9 +232,10 @@ def _opens(text: str, tag: re.Match[str], name: str, last_shut: int) -> bool:
 
 
 def plain(line: str) -> str:
-    """A line without decoration, and in plain characters: what a reader looks at.
+    r"""A line without decoration, and in plain characters: what a reader looks at.
 
-    Emphasis, code marks, heading signs, `\\boxed{…}` and invisible characters go; wide letters and the digits of all scripts become the usual ones.
+    Emphasis, code marks, heading signs, `\boxed{…}` and invisible characters go; wide letters and
+    the digits of all scripts become the usual ones.
 
     >>> plain("## **Score:** ９")
     'Score: 9'
@@ -244,8 +246,10 @@ def plain(line: str) -> str:
         line = line.translate(_WIDE)
         line = "".join(one for one in line if one.isascii() or unicodedata.category(one) != "Cf")
         line = _DIGIT.sub(lambda digit: str(unicodedata.decimal(digit.group())), line)
-    for _ in range(_NESTED if "\\" in line else 0):
-        line = _LATEX.sub(r"\1", line)
+    if "\\" in line:
+        for _ in range(_NESTED):
+            line = _LATEX.sub(r"\1", line)
+        line = _MATHS.sub("", line)
     return undecorated(line)
 
 

@@ -17,7 +17,7 @@ Scale = tuple[int, int]
 
 _OVERALL_NAMES = ("score", "rating", "mark", "total", "final")
 _QUOTED = re.compile(
-    r"\"[^\"\n]{0,500}\"|“[^”\n]{0,500}”|(?<!\w)'[^'\n]{0,500}'(?!\w)|‘[^’\n]{0,500}’(?!\w)"
+    r"\"(?!\s?[0-9]{1,6}\s?\")[^\"\n]{0,500}\"|“[^”\n]{0,500}”|(?<!\w)'[^'\n]{0,500}'(?!\w)|‘[^’\n]{0,500}’(?!\w)"
 )
 # At most six digits: longer numbers are no scores, and Python refuses to convert the longest.
 _DIGITS = r"[0-9]{1,6}"

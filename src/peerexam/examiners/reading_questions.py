@@ -32,7 +32,8 @@ _FOLLOW_UP = re.compile(
     re.IGNORECASE,
 )
 _FENCE = re.compile(r"(`{3,}+|~{3,}+)(?!.*`)")
-_BOLD = re.compile(r"(\*\*|__)(?=[^\s*_])([^*_\n]+)(?<=\S)\1")
+# A name such as __init__ is no emphasis.
+_BOLD = re.compile(r"(\*\*|(?<!\w)__(?!\w{1,99}__(?!\w)))(?=[^\s*_])([^*_\n]+)(?<=\S)\1")
 _ITALIC = re.compile(r"(?<![\w*])\*(?![\s*])([^*\n]+)(?<!\s)\*(?![\w*])")
 _CODE_SPAN = re.compile(r"(`[^`\n]+`)")
 _ENDS = ("?", "？", "؟", ".", "!", "。")

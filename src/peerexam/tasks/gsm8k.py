@@ -25,7 +25,10 @@ FILES = ("test.jsonl",)
 _RUN = r"(?P<run>(?<![0-9.,])[0-9.,]++)"
 _FRACTION = r"(?:[ ]?/[ ]?(?P<below>[0-9]{1,99}))?"
 _TEN = r"(?:\\times|\\cdot|[×·])"
-_POWER = rf"(?:[eE](?P<power>[+-]?[0-9]{{1,3}})(?![0-9A-Za-z])|[ ]?{_TEN}[ ]?10\^\{{?(?P<ten>-?[0-9]{{1,3}})\}}?)?"
+_POWER = (
+    r"(?:[eE](?P<power>[+-]?[0-9]{1,3})(?![0-9A-Za-z])"
+    rf"|[ ]?{_TEN}[ ]?10\^\{{?(?P<ten>-?[0-9]{{1,3}})\}}?)?"
+)
 _MONEY = r"(?:\\?[$€£][ ]?)?"
 _MIXED = r"(?:(?P<mixed>[0-9]{1,9})[ ](?=[0-9]{1,99}[ ]?/[ ]?[0-9]))?"
 # Where an answer is stated, a sign and a group of three digits may stand apart.
