@@ -25,6 +25,13 @@ State = Literal["ok", "unparsed", "refused", "filtered", "truncated", "empty", "
 """What became of a planned answer, mark or verdict. Only `ok` enters a statistic."""
 
 
+LONGEST_REPLY = 1_000_000
+"""Characters of a reply that is read; a longer one is kept and counts as unparsed.
+
+The hosted models with the most room write 128,000 tokens, about half as many characters.
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class Message:
     """One turn of a conversation."""

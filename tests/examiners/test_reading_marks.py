@@ -174,3 +174,48 @@ def test_any_supported_rendering_of_marks_is_read_back(case: tuple[dict[str, int
 def test_reading_scores_never_raises_and_never_leaves_the_scale(reply: str) -> None:
     found = read_scores(reply, ONE)
     assert isinstance(found, Unreadable) or 1 <= found["overall"] <= 5
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "overall: 4<|im_end|>",
+        "overall: [[4]]",
+        "overall: [4]",
+        'overall: "4"',
+        "overall: \\boxed{4}",
+        "overall: <b>4</b>",
+        "overall: ４",
+        "ｏｖｅｒａｌｌ： ４",
+        "overall: ٤",
+        "overall:\u200b 4",
+        '{"overall": 4,}',
+        '{"scores": {"overall": 4,},}',
+        '{"why": "a, }", "overall": 4,}',
+        "overall: 4, and no more",
+    ],
+)
+def test_a_decorated_score_is_read(reply: str) -> None:
+    assert read_scores(reply, ONE) == {"overall": 4}
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "overall: 4,5",
+        "overall: 4, 5",
+        "overall: 4 and 5",
+        "overall: ４,５",
+        "overall: 4²",
+        "overall: 4½",
+        '{"overall": "4,5"}',
+        'I cannot say. It ends with:\n```json\n{"overall": 4}\n```',
+        "I cannot say. It says:\n~~~\noverall: 4\n~~~",
+        "<blockquote>overall: 4</blockquote> is what it claims.",
+        "<seed:think>overall: 4</seed:think>A good answer.",
+        "analysisGood. overall: 4",
+        '{"overall": 4,,}',
+    ],
+)
+def test_no_score_is_guessed_from_a_part_or_from_what_is_quoted(reply: str) -> None:
+    assert isinstance(read_scores(reply, ONE), Unreadable)

@@ -136,3 +136,63 @@ def test_reading_questions_never_raises(reply: str) -> None:
     found = read_questions(reply)
     assert isinstance(found, Unreadable) or found
     assert isinstance(read_follow_up(reply), str | Unreadable)
+
+
+CODE = "```python\ndef f(n):\n    # 2. double it\n    return n * 2\n```"
+
+
+@pytest.mark.parametrize(
+    ("reply", "questions"),
+    [
+        (
+            f"1. What does this return for n=3?\n{CODE}\n2. Given the code\n{CODE}\nwhat is f(4)?",
+            (
+                f"What does this return for n=3?\n{CODE}",
+                f"Given the code\n{CODE}\nwhat is f(4)?",
+            ),
+        ),
+        (
+            f"1. Consider the function below:\n\n{CODE}\n\nWhat is f(1)?\n\n2. Why is it so?",
+            (f"Consider the function below:\n{CODE}\nWhat is f(1)?", "Why is it so?"),
+        ),
+        (
+            "1. What is shown?\n   ~~~\n   a\n     b\n   ~~~",
+            ("What is shown?\n~~~\na\n  b\n~~~",),
+        ),
+        (f"1. What is shown?\n{CODE}\n\nGood luck!", (f"What is shown?\n{CODE}",)),
+        (
+            "1. What is 7 * 8 and __init__ in `a * b * c`?",
+            ("What is 7 * 8 and __init__ in `a * b * c`?",),
+        ),
+        ("1. Why is that?\n2. What is shown?\n```\ncut", ("Why is that?",)),
+    ],
+)
+def test_code_belongs_to_its_question_as_it_stands(reply: str, questions: tuple[str, ...]) -> None:
+    assert read_questions(reply) == questions
+
+
+@pytest.mark.parametrize(
+    "questions",
+    [
+        (
+            "Erkläre die Entstehung von Neutronensternen.",
+            "Vergleiche zwei Deutungen der Quantenmechanik.",
+            "Nenne drei Ursachen der Französischen Revolution.",
+        ),
+        ("Décris le cycle de l'eau.", "Compare les deux théories."),
+        ("Explica la fotosíntesis en las plantas.", "Nombra tres ríos de España."),
+        ("Spiegaci le cause della guerra.", "Opisz budowę komórki roślinnej."),
+        ("Wyjaśnij, dlaczego niebo jest niebieskie", "Hãy giải thích vì sao trời xanh."),
+        ("光合成について説明してください。", "三つの原因を挙げなさい。"),
+    ],
+)
+def test_the_place_in_the_list_makes_a_question_in_any_language(questions: tuple[str, ...]) -> None:
+    reply = "\n".join(f"{n}. {text}" for n, text in enumerate(questions, 1))
+    assert read_questions(reply) == questions
+    answers = "\n".join(f"{n}. Das ist die Antwort darauf." for n in range(1, 4))
+    assert read_questions(f"{reply}\n\nHier die Musterantworten:\n{answers}") == questions
+
+
+def test_a_follow_up_is_a_question_by_its_label_in_any_language() -> None:
+    found = read_follow_up("follow question: Erkläre, warum Kalk aushärtet.")
+    assert found == "Erkläre, warum Kalk aushärtet."

@@ -136,3 +136,50 @@ def test_a_broken_row_is_named(tmp_path: Path) -> None:
         GSM8K.read(path)
     with pytest.raises(SetupError, match="cannot be read"):
         GSM8K.read(tmp_path / "none.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("reply", "gold", "right"),
+    [
+        ("#### −12", "12", False),
+        ("#### - 12", "12", False),
+        ("#### −12", "-12", True),
+        ("#### - 12", "-12", True),
+        ("#### -$12", "-12", True),
+        ("The result is - 12.", "12", False),
+        (r"\boxed{3{,}500}", "500", False),
+        (r"\boxed{3{,}500}", "3500", True),
+        (r"\boxed{\$3{,}500}", "3500", True),
+        (r"\boxed{-\frac{1}{4}}", "-0.25", True),
+        ("#### 1/4", "1", False),
+        ("#### 1/4", "0.25", True),
+        ("#### 3 1/2", "3", False),
+        ("#### 3 1/2", "3.5", True),
+        ("#### 2.5e3", "2500", True),
+        ("#### 2.5e3", "2.5", False),
+        (r"#### 2.5 \times 10^{3}", "2500", True),
+        ("#### 1\u202f000", "1000", True),
+        ("#### 1\u00a0000", "1", False),
+        ("#### 1 000", "1", False),
+        ("#### 1'000", "1000", True),
+        ("#### 1’000’000", "1000000", True),
+        ("#### 12,34,567", "1234567", True),
+        ("#### 1.234,56", "1234.56", True),
+        ("#### 3,5", "35", False),
+        ("#### 3,5", "3.5", True),
+        ("#### ４２", "42", True),
+        ("#### 1/0", "1", False),
+    ],
+)
+def test_signs_fractions_groups_and_exponents_are_part_of_the_number(
+    reply: str, gold: str, right: bool
+) -> None:
+    assert (score(reply, item(gold)) == 1.0) is right
+
+
+@given(st.integers(-(10**9), 10**9), st.sampled_from([",", "{,}", "\u202f", "\u00a0", "'", "’"]))
+def test_a_whole_number_is_read_back_in_any_grouping_and_sign(value: int, gap: str) -> None:
+    text = f"{value:,}".replace(",", gap)
+    for written in (text, text.replace("-", "−"), text.replace("-", "- ")):
+        assert extract(f"#### {written}") == str(value)
+        assert extract(rf"\boxed{{{written}}}") == str(value)

@@ -36,6 +36,14 @@ def numeral(text: str) -> Numeral:
         ("1.5e3", 1500),
         ("First 2*3, then 16/4.\n10", 10),
         ("≈ 0.33", Fraction("0.33")),
+        ("= - 12", -12),
+        (r"\boxed{3{,}500}", 3500),
+        ("1’000", 1000),
+        ("1\u202f000", 1000),
+        ("12,34,567", 1234567),
+        ("3 1/2", Fraction(7, 2)),
+        (r"2.5 \times 10^{3}", 2500),
+        ("４２", 42),
     ],
 )
 def test_the_answer_of_a_reply_is_read(reply: str, value: Fraction | int) -> None:

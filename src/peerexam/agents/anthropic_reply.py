@@ -40,8 +40,9 @@ def read_message(body: Any, latency: float, dropped: tuple[str, ...] = ()) -> Co
     ending = ending_of(reason)
     if ending == "broken":
         raise OverloadedError(f"the reply broke off: {kept(reason)}")
-    thinking, text, unclosed = split_thinking("".join(_texts(blocks, "text")))
-    thoughts = [*_texts(blocks, "thinking"), *([thinking] if thinking else [])]
+    apart = _texts(blocks, "thinking")
+    thinking, text, unclosed = split_thinking("".join(_texts(blocks, "text")), apart=bool(apart))
+    thoughts = [*apart, *([thinking] if thinking else [])]
     usage = body.get("usage")
     return Completion(
         text=text or (_explanation(body) if ending == "refused" else ""),

@@ -43,7 +43,8 @@ def read_reply(body: Any, latency: float, dropped: tuple[str, ...] = ()) -> Comp
     message = choice.get("message")
     message = message if isinstance(message, dict) else {"content": choice.get("text")}
     content, thought_apart = _content(message.get("content"))
-    thinking, text, unclosed = split_thinking(content)
+    reasoning = message.get("reasoning_content") or message.get("reasoning")
+    thinking, text, unclosed = split_thinking(content, apart=bool(reasoning or thought_apart))
     refusal = message.get("refusal")
     state = state_of(text, ending, unclosed)
     usage = body.get("usage")
@@ -54,9 +55,7 @@ def read_reply(body: Any, latency: float, dropped: tuple[str, ...] = ()) -> Comp
         finish_reason=kept(finish),
         usage=_usage(usage),
         latency=latency,
-        thinking=_joined(
-            message.get("reasoning_content") or message.get("reasoning"), thought_apart, thinking
-        ),
+        thinking=_joined(reasoning, thought_apart, thinking),
         logprobs=_logprobs(choice.get("logprobs")),
         model=body["model"][:_LONGEST_NAME] if isinstance(body.get("model"), str) else None,
         dropped=dropped,

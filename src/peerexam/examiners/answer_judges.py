@@ -18,7 +18,8 @@ from peerexam.errors import CallError, SetupError
 from peerexam.examiners.asking import Asker, Outcome
 from peerexam.examiners.choosing import Turn
 from peerexam.examiners.fence import Fence, fence_for
-from peerexam.examiners.parsing import Unreadable, answer_part, own_lines
+from peerexam.examiners.own_words import own_lines
+from peerexam.examiners.parsing import Unreadable, answer_part
 from peerexam.examiners.prompts import PromptLibrary, Rendered
 from peerexam.examiners.reading_choices import Choices, read_choice
 

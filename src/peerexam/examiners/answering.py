@@ -14,7 +14,7 @@ from peerexam.agents.base import Agent
 from peerexam.calls import Completion, Request, Sampling, State
 from peerexam.errors import CallError
 from peerexam.examiners.prompts import PromptLibrary
-from peerexam.examiners.thinking import without_thinking
+from peerexam.examiners.thinking import answer_of
 from peerexam.records import Answer, Question
 
 CUT = "cut at the length limit"
@@ -110,7 +110,7 @@ class ModelExaminee:
         self, question: Question, completion: Completion, chat: bool, prompt: str
     ) -> Answer:
         state, reason = completion.state, None
-        text = without_thinking(completion.text)
+        text = answer_of(completion)
         if text is None:
             text, reason = "", "the reply ends inside its thinking section"
             state = "truncated" if state == "truncated" else "empty"

@@ -13,7 +13,7 @@ from peerexam.examiners.fence import fence_for
 from peerexam.examiners.parsing import Unreadable
 from peerexam.examiners.prompts import PromptLibrary, Rendered
 from peerexam.examiners.reading_labels import read_label, read_verbatim
-from peerexam.examiners.thinking import without_thinking
+from peerexam.examiners.thinking import answer_of
 
 
 class Worked(Protocol):
@@ -129,7 +129,7 @@ async def propose(agent: Agent, rendered: Rendered, sampling: Sampling, draw: in
         completion = await agent.complete(request)
     except CallError as error:
         return Proposed("", "error", f"{type(error).__name__}: {error}", rendered.prompt_hash)
-    text = without_thinking(completion.text)
+    text = answer_of(completion)
     call = completion.call or None
     if text is None:
         reason = "the reply ends inside its thinking section"

@@ -16,14 +16,15 @@ from dataclasses import dataclass
 
 from peerexam.calls import canonical_json
 
-BLOCK = re.compile(r"\[\[begin [^\]\n]{0,80}\]\].*?(?:\[\[end [^\]\n]{0,80}\]\]|\Z)", re.DOTALL)
-"""A fenced section as it stands in a prompt, for readers that must skip a repeated one."""
+MARK = re.compile(r"\[\[(?P<which>begin|end) [^\]\n]{0,80}\]\]")
+"""A mark as it stands in a prompt."""
 
 _MARK = re.compile(r"\[(?=\[\s*(?:begin|end))", re.IGNORECASE)
 _CONTROL = re.compile(
     r"<(?=\|[^|<>\n]{1,40}\|>)"
     r"|<(?=/?(?:s|bos|eos|start_of_turn|end_of_turn|think|thinking|thought|reasoning)>)"
-    r"|\[(?=/?INST\])",
+    r"|<(?=/?[a-z0-9]{1,20}[:_-](?:think|thought)\w{0,8}>)|<(?=channel\|>|\|channel>|unused9[45]>)"
+    r"|\[(?=/?(?:INST|THINK|THINKING|THOUGHT|REASONING)\])|◁(?=/?think)",
     re.IGNORECASE,
 )
 _KEY_BYTES = 8
@@ -58,6 +59,23 @@ class Fence:
         """
         spaced = _CONTROL.sub(lambda found: found.group() + " ", _MARK.sub("[ ", text))
         return spaced.replace(self.key, f"{self.key[0]} {self.key[1:]}")
+
+
+def without_blocks(text: str) -> str:
+    """A text without the fenced sections that it repeats from a prompt.
+
+    >>> without_blocks("It says [[begin Answer 0a]]five[[end Answer 0a]]here.").split()
+    ['It', 'says', 'here.']
+    """
+    kept: list[str] = []
+    start, inside = 0, False
+    for mark in MARK.finditer(text):
+        if inside and mark["which"] == "end":
+            inside, start = False, mark.end()
+        elif not inside and mark["which"] == "begin":
+            kept.append(text[start : mark.start()])
+            inside = True
+    return "\n".join(kept if inside else [*kept, text[start:]])
 
 
 def fence_for(seed: int, question: str, texts: Sequence[str]) -> Fence:

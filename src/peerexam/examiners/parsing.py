@@ -11,16 +11,60 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from peerexam.calls import Json
-from peerexam.examiners.fence import BLOCK
+from peerexam.agents.thinking import CONTROL_TOKEN, without_end_tokens
+from peerexam.calls import LONGEST_REPLY, Json
+from peerexam.examiners.own_words import closing_block, whole_block
 from peerexam.examiners.thinking import without_thinking
 
-_OPENS_CODE = re.compile(r"\s*```[^`]*")
-_CLOSES_CODE = re.compile(r"\s*```\s*")
-_WHOLE_CODE = re.compile(r"\s*```[^\n`]*\n(.*?)\n?[ \t]*```\s*", re.DOTALL)
-_CLOSING_CODE = re.compile(r"```(?:json)?[ \t]*\n([^`]*)\n?[ \t]*```\s*\Z", re.IGNORECASE)
-_EMPHASIS = re.compile(r"\*+|`+|(?<!\w)_+|_+(?!\w)")
-_HEADING = re.compile(r"^\s*#{1,6}\s+")
+_OPENS_TURN = re.compile(
+    rf"\s*+(?:(?:{CONTROL_TOKEN.pattern})\s*+(?:(?:assistant|model)\b\s*+)?)+", re.IGNORECASE
+)
+_QUOTES = frozenset("`'\"“”‘’")
+_ANNOUNCING = frozenset(
+    {
+        "and",
+        "are",
+        "as",
+        "assessment",
+        "below",
+        "conclusion",
+        "decision",
+        "evaluation",
+        "final",
+        "following",
+        "follows",
+        "format",
+        "here",
+        "in",
+        "is",
+        "it",
+        "json",
+        "judgement",
+        "judgment",
+        "mark",
+        "marks",
+        "my",
+        "object",
+        "overall",
+        "rating",
+        "ratings",
+        "s",
+        "score",
+        "scores",
+        "so",
+        "the",
+        "therefore",
+        "thus",
+        "verdict",
+        "verdicts",
+    }
+)  # fmt: skip
+"""Words of a line that leads up to the writer's own JSON, and to nobody else's."""
+
+_WORD = re.compile(r"[^\W_]+")
+_LONGEST_LEAD = 80
+# A whole string at a time, so that only commas outside of strings are seen.
+_LAST_COMMA = re.compile(r'("(?:[^"\\]|\\.)*+(?:"|\\?\Z))|,(?=\s*+[}\]])', re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,75 +79,67 @@ class Unreadable:
 
 
 def answer_part(reply: str) -> str | Unreadable:
-    """The reply without its thinking; unreadable where nothing is left."""
+    """The reply without its thinking and without the tokens that end a turn.
+
+    Unreadable where nothing is left, where a special token stands in the middle (it is not known
+    which part is the answer then), and where the reply is longer than `LONGEST_REPLY`.
+    """
+    if len(reply) > LONGEST_REPLY:
+        return Unreadable(f"the reply is longer than {LONGEST_REPLY:,} characters")
     left = without_thinking(reply)
     if left is None:
         return Unreadable("the reply ends inside its thinking section")
+    left = without_end_tokens(left)
+    if opening := _OPENS_TURN.match(left):
+        left = left[opening.end() :]
     if not left.strip():
         return Unreadable("the reply is empty")
+    token = next((t for t in CONTROL_TOKEN.finditer(left) if not _is_quoted(t, left)), None)
+    if token is not None:
+        return Unreadable(f"the special token {token.group()} stands in the middle of the reply")
     return left
 
 
-def own_lines(text: str) -> list[str]:
-    """The lines in which the writer speaks for itself, without markdown decoration.
-
-    Block quotes, code blocks and repeated sections of the prompt are what somebody else wrote, so
-    they are left out; a reply that is one code block from end to end is unwrapped.
-    """
-    whole = _WHOLE_CODE.fullmatch(text)
-    if whole and "```" not in whole.group(1):
-        text = whole.group(1)
-    lines = _without_code(BLOCK.sub("\n", text).split("\n"))
-    return [undecorated(line) for line in lines if not line.lstrip().startswith(">")]
-
-
-def _without_code(lines: list[str]) -> list[str]:
-    """The lines outside closed code blocks; a block that is never closed is none."""
-    kept: list[str] = []
-    opened: int | None = None
-    for line in lines:
-        if opened is not None and _CLOSES_CODE.fullmatch(line):
-            del kept[opened:]
-            opened = None
-            continue
-        if opened is None and _OPENS_CODE.fullmatch(line):
-            opened = len(kept)
-        kept.append(line)
-    return kept
-
-
-def undecorated(line: str) -> str:
-    """A line without emphasis, code marks and heading signs, its spaces made single.
-
-    >>> undecorated("## **Score:** _9_")
-    'Score: 9'
-    """
-    return " ".join(_EMPHASIS.sub("", _HEADING.sub("", line)).split())
+def _is_quoted(token: re.Match[str], text: str) -> bool:
+    around = text[max(0, token.start() - 1) : token.start()], text[token.end() : token.end() + 1]
+    return all(one in _QUOTES for one in around)
 
 
 def json_object(text: str) -> dict[str, Json] | None:
     """The JSON object that the whole text is, a code block around it allowed; else None."""
-    whole = _WHOLE_CODE.fullmatch(text)
-    value = _loads(whole.group(1) if whole else text)
+    value = json_value(text)
     return value if isinstance(value, dict) else None
 
 
 def closing_json_object(text: str) -> dict[str, Json] | None:
-    """The JSON object in a code block with which the text ends; else None."""
-    last = _CLOSING_CODE.search(text)
-    value = _loads(last.group(1)) if last else None
+    """The JSON object in a code block with which the text ends; else None.
+
+    It is the writer's own only where the line above says so ("Here is my verdict:"); what an answer
+    "ended with" is no verdict.
+    """
+    found = closing_block(text)
+    if found is None:
+        return None
+    inside, lead = found
+    words = set(_WORD.findall(lead.lower())) if len(lead) <= _LONGEST_LEAD else set()
+    value = _loads(inside) if words and words <= _ANNOUNCING else None
     return value if isinstance(value, dict) else None
 
 
 def json_value(text: str) -> Json:
     """The JSON value that the whole text is, a code block around it allowed; else None."""
-    whole = _WHOLE_CODE.fullmatch(text)
-    return _loads(whole.group(1) if whole else text)
+    whole = whole_block(text)
+    return _loads(text if whole is None else whole)
 
 
 def _loads(text: str) -> Json:
+    """A value; one comma too many at the end of a list or an object does no harm."""
     try:
         return _DECODER.decode(text)
+    except (ValueError, RecursionError):
+        pass
+    try:
+        return _DECODER.decode(_LAST_COMMA.sub(lambda found: found[1] or "", text))
     except (ValueError, RecursionError):
         return None
 

@@ -8,14 +8,8 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from peerexam.calls import Json
-from peerexam.examiners.parsing import (
-    Unreadable,
-    answer_part,
-    closing_json_object,
-    json_object,
-    own_lines,
-    undecorated,
-)
+from peerexam.examiners.own_words import own_lines, plain
+from peerexam.examiners.parsing import Unreadable, answer_part, closing_json_object, json_object
 
 T = TypeVar("T")
 
@@ -128,7 +122,7 @@ def _from_json(body: Mapping[str, Json], choices: Choices[T]) -> T | Unreadable:
         return Unreadable(f"the JSON object has no single key '{choices.keys[0]}'")
     if not isinstance(found[0], str | bool):
         return Unreadable(f"the value of '{choices.keys[0]}' in the JSON object is not a text")
-    text = undecorated(str(found[0]))
+    text = plain(str(found[0]))
     return _offered(_bare(text, choices), text, choices)
 
 

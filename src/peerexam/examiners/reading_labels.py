@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from peerexam.examiners.parsing import Unreadable, answer_part, own_lines
+from peerexam.examiners.own_words import own_lines
+from peerexam.examiners.parsing import Unreadable, answer_part
 
 _CUE = re.compile(
     r"(?:\b(?:choice|answer|option|response|candidate|label|pick|conclusion)\b\s*(?:is|are)?\s*[:：=]"

@@ -21,7 +21,8 @@ _NONE = (
 
 # "2.5", "2, 7", "2-9": what follows may be beyond the thoughts, and so no choice of its own.
 _NO_ONE_NUMBER = re.compile(
-    r"(?:mistake|thought|step|error)\W{0,6}\d+(?:\.\d|\s*(?:[,;/–-]|and|or|to)\s*\d)", re.IGNORECASE
+    r"(?:mistake|thought|step|error)\W{0,6}\d++(?:\.\d|\s{0,9}(?:[,;/–-]|and|or|to)\s{0,9}\d)",
+    re.IGNORECASE,
 )
 
 _VERDICTS: Choices[bool] = Choices(

@@ -8,14 +8,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from peerexam.calls import Json
-from peerexam.examiners.parsing import (
-    Unreadable,
-    answer_part,
-    closing_json_object,
-    json_object,
-    own_lines,
-    undecorated,
-)
+from peerexam.examiners.own_words import own_lines, plain
+from peerexam.examiners.parsing import Unreadable, answer_part, closing_json_object, json_object
 from peerexam.examiners.rubric import OVERALL, Rubric
 
 Scale = tuple[int, int]
@@ -23,7 +17,7 @@ Scale = tuple[int, int]
 
 _OVERALL_NAMES = ("score", "rating", "mark", "total", "final")
 _QUOTED = re.compile(
-    r"\"[^\"\n]{0,500}\"|“[^”\n]{0,500}”|(?<!\w)'[^'\n]{0,500}'(?!\w)|‘[^’\n]{0,500}’(?!\w)"
+    r"\"(?!\s?[0-9]{1,6}\s?\")[^\"\n]{0,500}\"|“[^”\n]{0,500}”|(?<!\w)'[^'\n]{0,500}'(?!\w)|‘[^’\n]{0,500}’(?!\w)"
 )
 # At most six digits: longer numbers are no scores, and Python refuses to convert the longest.
 _DIGITS = r"[0-9]{1,6}"
@@ -37,11 +31,14 @@ def _stated_scale(group: str) -> str:
 
 
 _VALUE = (
-    rf"(?P<value>[-−]?{_DIGITS}(?:\.{_DIGITS})?)"
+    rf"(?:\[\[?\s?|[\"'“(]\s?)?(?P<value>[-−]?{_DIGITS}(?:\.{_DIGITS})?)"
     rf"(?:\s*(?P<to>-|–|—|to\b|\.\.)\s*(?P<end>{_DIGITS}))?"
     rf"(?:\s*(?:/|out\s+of)\s*(?P<of>{_DIGITS}(?:\.{_DIGITS})?))?"
+    r"(?:\s?\]\]?|\s?[\"'”)])?"
     rf"(?:\s*{_stated_scale('after')})?"
-    r"(?=\s*(?:$|[,;|(\[–—]|\.(?!\d)|-\s|because\b|and\b|points?\b|stars?\b))"
+    # A digit behind a comma is a decimal, and one behind "and" a second score.
+    r"(?=\s*(?:$|[,;](?!\s?\d)|[|(\[–—]|\.(?!\d)|-\s|because\b|and\b(?!\s?\d)"
+    r"|points?\b|stars?\b))"
 )
 _NUMBER = re.compile(r"[0-9]+")
 
@@ -224,7 +221,7 @@ def _folded(label: str) -> str:
 def _json_score(value: Json, name: str, scale: Scale) -> int | Unreadable:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return Unreadable(f"{name} is not a number")
-    line = f"{name}: {undecorated(str(value)[:80])}"
+    line = f"{name}: {plain(str(value)[:80])}"
     found = _pattern((name,)).match(line)
     stated = _stated(found, name, scale) if found else None
     return Unreadable(f"{name} is not a number") if stated is None else stated

@@ -3,40 +3,38 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 
 from peerexam.calls import Json
-from peerexam.examiners.parsing import (
-    Unreadable,
-    answer_part,
-    closing_json_object,
-    json_object,
-    own_lines,
-    undecorated,
-)
+from peerexam.examiners.own_words import own_lines, plain
+from peerexam.examiners.parsing import Unreadable, answer_part, closing_json_object, json_object
+from peerexam.examiners.remarks import agrees
 from peerexam.records import Winner
 
-_LABEL = re.compile(
-    r"(?:[-*•]\s*)?(?:(?:the|my|final|overall)\s+)*"
+_NAMES = (
     r"(?:verdict|winner|decision|judge?ment|choice|conclusion|final answer"
     r"|(?:better|best|preferred)\s+(?:response|answer))"
+)
+_LABEL = re.compile(
+    rf"(?:[-*•]\s*)?(?:(?:the|my|final|overall)\s+)*{_NAMES}"
     r"\s*(?:(?:is\s*)?[:：=]|\bis\b|[–—]|\s-\s|$)\s*",
     re.IGNORECASE,
 )
+# In the middle of a line only where a sentence ends before it.
+_LATER_LABEL = re.compile(
+    rf"(?<=[.!?;])\s(?:(?:the|my|so|thus|therefore,?|final|overall)\s){{0,3}}{_NAMES}\s?[:：=]\s?",
+    re.IGNORECASE,
+)
+_QUOTED = re.compile(r"\"[^\"]{0,2000}\"|“[^”]{0,2000}”")
 _CHOICE = re.compile(
     r"[\[(\"'“‘<{]*\s*(?:the\s+)?(?:(?:response|answer)\s*\#?\s*(?P<number>[12]|one|two)"
-    r"|(?P<tie>(?:it\s+is\s+|it['’]s\s+)?(?:a\s+)?(?:tie|draw)|tied|equal))\b"
+    r"|(?P<tie>(?:it\s+is\s+|it['’]s\s+)?(?:a\s+)?(?:tie|draw)|tied|equal))\b(?!['’]s\b)"
     r"(?:\s*[\])\"'”’>}]+)?",
     re.IGNORECASE,
 )
 _BETTER = re.compile(
     r"\s+(?:is|was|wins)(?:\s+(?:clearly|slightly|much|far|the|better|best|superior|stronger"
     r"|winner|response|answer|one))*(?:\s+(?:than|over)\s+(?:the\s+)?response\s*[12])?",
-    re.IGNORECASE,
-)
-_REASON = re.compile(r"\s*(?:[.,;:!(–—]|\s-\s|because\b|since\b)", re.IGNORECASE)
-_DOUBT = re.compile(
-    r"\b(?:not|no|nor|never|neither|none|wait|but|however|actually|instead|unless|if|or|maybe"
-    r"|perhaps|rather|tie|tied|equal|draw|both|correction|sorry|response|answer\s*[12])\b|n['’]t\b",
     re.IGNORECASE,
 )
 _KEYS = ("verdict", "winner", "choice", "decision")
@@ -46,9 +44,11 @@ _NUMBERS: dict[str, Winner] = {"1": "first", "one": "first", "2": "second", "two
 def read_verdict(reply: str, *, ties: bool = True) -> Winner | Unreadable:
     """Which response a judge's reply declares better.
 
-    Read, in this order: a reply that is a JSON object with a verdict; the last line that opens
-    with "Verdict:" or a synonym; a JSON object in a code block at the end; a reply that is nothing
-    but a choice. What the reasoning says about the responses is never read.
+    Read, in this order: a reply that is a JSON object with a verdict; the lines that open with
+    "Verdict:" or a synonym, and the same behind a sentence; a JSON object in a code block at the
+    end, if it is announced as the judge's own; a reply that is nothing but a choice. What the
+    reasoning says about the responses is never read. Where two verdicts contradict each other, or
+    the last of them cannot be read, there is none.
 
     Args:
         reply: The judge's text.
@@ -64,9 +64,9 @@ def read_verdict(reply: str, *, ties: bool = True) -> Winner | Unreadable:
     if body is not None:
         return _from_json(body, ties)
     lines = [line for line in own_lines(text) if line]
-    declared = _declared(lines)
-    if declared is not None:
-        return _offered(_conclusion(declared), ties, declared)
+    declared = list(_declared(lines))
+    if declared:
+        return _agreed(declared, ties)
     closing = closing_json_object(text)
     if closing is not None:
         return _from_json(closing, ties)
@@ -75,15 +75,28 @@ def read_verdict(reply: str, *, ties: bool = True) -> Winner | Unreadable:
     return Unreadable("there is no line that begins with 'Verdict:'")
 
 
-def _declared(lines: list[str]) -> str | None:
-    """What the last verdict line says; where it says nothing, the line after it."""
-    for at in range(len(lines) - 1, -1, -1):
-        label = _LABEL.match(lines[at])
+def _declared(lines: Sequence[str]) -> Iterator[str]:
+    """What each verdict line says; where it says nothing, the line after it."""
+    for at, line in enumerate(lines):
+        label = _LABEL.match(line)
         if label:
-            rest = lines[at][label.end() :]
-            following = lines[at + 1] if at + 1 < len(lines) else ""
-            return rest or following
-    return None
+            yield line[label.end() :] or "".join(lines[at + 1 : at + 2])
+            continue
+        later = list(_LATER_LABEL.finditer(_QUOTED.sub(_blanked, line)))
+        if later:
+            yield line[later[-1].end() :]
+
+
+def _blanked(quoted: re.Match[str]) -> str:
+    return " " * len(quoted.group())
+
+
+def _agreed(declared: Sequence[str], ties: bool) -> Winner | Unreadable:
+    """What the last of them says, if none before it says something else."""
+    winners = [_conclusion(text) for text in declared]
+    if winners[-1] is not None and len({*winners} - {None}) > 1:
+        return Unreadable("two lines that begin with 'Verdict:' contradict each other")
+    return _offered(winners[-1], ties, declared[-1])
 
 
 def _winner(choice: re.Match[str]) -> Winner:
@@ -96,14 +109,12 @@ def _conclusion(text: str) -> Winner | None:
     choice = _CHOICE.match(text)
     if choice is None:
         return None
-    at = choice.end()
-    better = _BETTER.match(text, at)
-    rest = text[better.end() if better else at :]
-    if not rest.strip(" .!*\"'”’"):
-        return _consistent(choice, better)
-    if not _REASON.match(rest) or _DOUBT.search(rest):
-        return None
-    return _consistent(choice, better)
+    better = _BETTER.match(text, choice.end())
+    rest = text[better.end() if better else choice.end() :]
+    winner = _consistent(choice, better)
+    if winner is None or not rest.strip(" .!*\"'”’"):
+        return winner
+    return winner if agrees(rest, winner) else None
 
 
 def _consistent(choice: re.Match[str], better: re.Match[str] | None) -> Winner | None:
@@ -136,7 +147,7 @@ def _from_json(body: dict[str, Json], ties: bool) -> Winner | Unreadable:
     value = found[0]
     if isinstance(value, bool) or not isinstance(value, str | int):
         return Unreadable("the verdict in the JSON object is not a text")
-    text = f"Response {value}" if str(value).strip() in ("1", "2") else undecorated(str(value))
+    text = f"Response {value}" if str(value).strip() in ("1", "2") else plain(str(value))
     return _offered(_bare(text), ties, text)
 
 

@@ -18,7 +18,7 @@ from peerexam.examiners.forms import choice_form
 from peerexam.examiners.parsing import Unreadable
 from peerexam.examiners.prompts import PromptLibrary
 from peerexam.examiners.reading_choices import Choices, read_choice
-from peerexam.examiners.thinking import without_thinking
+from peerexam.examiners.thinking import answer_of
 from peerexam.records import Question, Reference
 
 _CHOICES: Choices[bool] = Choices(
@@ -133,7 +133,7 @@ class ModelAuthor:
 
 def _kept(completion: Completion) -> tuple[str, State, str | None]:
     """Text without its thinking, state and reason of an answer."""
-    state, text = completion.state, without_thinking(completion.text)
+    state, text = completion.state, answer_of(completion)
     if text is None:
         cut: State = "truncated" if state == "truncated" else "empty"
         return "", cut, "the reply ends inside its thinking section"

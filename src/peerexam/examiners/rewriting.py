@@ -14,7 +14,7 @@ from peerexam.agents.base import Agent
 from peerexam.calls import Completion, Request, Sampling, State
 from peerexam.errors import CallError
 from peerexam.examiners.asking import Asker, Outcome
-from peerexam.examiners.fence import fence_for
+from peerexam.examiners.fence import MARK, fence_for
 from peerexam.examiners.forms import choice_form
 from peerexam.examiners.parsing import Unreadable, answer_part
 from peerexam.examiners.prompts import PromptLibrary
@@ -35,8 +35,6 @@ _CHOICES: Choices[bool] = Choices(
 )
 _BYTES_A_TOKEN = 2
 _LABEL = re.compile(r"rewritten\s*:\s*", re.IGNORECASE)
-_MARK = re.compile(r"\[\[(?:begin|end) [^\]\n]{0,80}\]\]")
-_FENCED = re.compile(rf"\s*{_MARK.pattern}\s*\n(?P<inside>.*?)\n\s*{_MARK.pattern}\s*", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,13 +74,20 @@ def read_rewriting(reply: str) -> str | Unreadable:
     text = answer_part(reply)
     if isinstance(text, Unreadable):
         return text
-    fenced = _FENCED.fullmatch(text)
-    text = (fenced["inside"] if fenced else text).strip()
+    text = _within_marks(text.strip())
     label = _LABEL.match(text)
     text = text[label.end() :] if label else text
-    if _MARK.search(text):
+    if MARK.search(text):
         return Unreadable("it repeats marks of the prompt")
     return text or Unreadable("the reply is empty")
+
+
+def _within_marks(text: str) -> str:
+    """What stands between two marks on the first and the last line; else the text as it is."""
+    first, _, rest = text.partition("\n")
+    inside, _, last = rest.rpartition("\n")
+    both = MARK.fullmatch(first.strip()) and MARK.fullmatch(last.strip())
+    return inside.strip() if both else text
 
 
 def read_kept(reply: str) -> bool | Unreadable:

@@ -18,7 +18,7 @@ from peerexam.examiners.forms import follow_up_form, questions_form
 from peerexam.examiners.identifiers import follow_up_id
 from peerexam.examiners.parsing import Unreadable
 from peerexam.examiners.prompts import PromptLibrary, Rendered
-from peerexam.examiners.reading_questions import read_follow_up, read_questions
+from peerexam.examiners.reading_questions import is_whole, read_follow_up, read_questions
 from peerexam.records import Answer, Domain, Group, Question
 
 _OPEN_ITEM = re.compile(r"(?:\A|\n)([0-9]+[.)])[ \t]*\Z")
@@ -226,7 +226,7 @@ class ModelExaminer:
         text = read_follow_up(_continued(rendered, completion.text, "follow question:"))
         if isinstance(text, Unreadable):
             return text
-        if completion.state == "truncated" and not _is_whole(text):
+        if completion.state == "truncated" and not is_whole(text):
             return Unreadable("the reply is cut at the length limit")
         if near_duplicate(text, [question.text], self.options.near_duplicate) is not None:
             return Unreadable("the follow-up repeats the question it follows")
@@ -273,10 +273,6 @@ class ModelExaminer:
         )
 
 
-def _is_whole(text: str) -> bool:
-    return text.endswith(("?", "？", "؟", ".", "。"))
-
-
 def _continued(rendered: Rendered, reply: str, opening: str) -> str:
     """The reply with the opening that the prompt already wrote for it."""
     return f"{opening}{reply}" if rendered.text.endswith(opening) else reply
@@ -296,6 +292,6 @@ def _questions_in(rendered: Rendered, completion: Completion) -> tuple[str, ...]
     if opened:
         reply = f"{opened} {reply.lstrip()}"
     read = read_questions(reply)
-    if isinstance(read, Unreadable) or completion.state != "truncated" or _is_whole(read[-1]):
+    if isinstance(read, Unreadable) or completion.state != "truncated" or is_whole(read[-1]):
         return read
     return read[:-1] or Unreadable("the reply is cut at the length limit")

@@ -1,21 +1,20 @@
-"""Dropping the thinking section that some models write into their reply."""
+"""Dropping the thinking that some models write into their reply."""
 
 from __future__ import annotations
 
-import re
-
-# A tag in quotes or backticks is talked about, not used.
-_TAG = re.compile(r"(?<![`'\"“])<(/?)(think|thinking|thought|reasoning)>(?![`'\"”])", re.IGNORECASE)
+from peerexam.agents.thinking import markers, split_thinking
+from peerexam.calls import Completion
 
 
 def without_thinking(reply: str) -> str | None:
-    """The reply without its thinking.
+    """A judge's reply without its thinking, whatever marks it: what stands behind the last mark.
 
-    Closed blocks go; so does everything before a closing tag that nothing opened (servers that
-    put the opening tag into the prompt leave such replies).
+    Closed blocks go; so does everything before a closing mark that nothing opened (servers that
+    put the opening one into the prompt leave such replies), and before a mark that declares what
+    follows to be the answer. Marks in quotes or in code blocks are talked about, and stay.
 
     Returns:
-        What is left, or None where a block was opened and never closed: then the model was cut
+        What is left, or None where thinking was opened and never closed: then the model was cut
         while it still thought, and there is no answer at all.
 
     >>> without_thinking("<think>2? no, 1.</think>Verdict: Response 1")
@@ -26,17 +25,24 @@ def without_thinking(reply: str) -> str | None:
     kept: list[str] = []
     thinking = False
     start = 0
-    for tag in _TAG.finditer(reply):
-        closes = bool(tag.group(1))
-        if not closes and not thinking:
-            kept.append(reply[start : tag.start()])
-            thinking = True
-        elif closes:
-            if not thinking:
+    for mark in markers(reply):
+        if mark.quoted:
+            continue
+        if mark.kind != "open":
+            if mark.kind == "final" or not thinking:
                 kept.clear()
-            thinking = False
-            start = tag.end()
-    if thinking:
-        return None
-    kept.append(reply[start:])
-    return "".join(kept)
+            thinking, start = False, mark.end
+        elif not thinking:
+            kept.append(reply[start : mark.start])
+            thinking = True
+    return None if thinking else "".join(kept) + reply[start:]
+
+
+def answer_of(completion: Completion) -> str | None:
+    """An examinee's answer without its thinking; None where the reply was cut while thinking.
+
+    An answer may write about the marks, so only leading blocks go; where the provider gave the
+    thinking apart, or an agent took it off, a lone closing mark is part of the answer.
+    """
+    found = split_thinking(completion.text, apart=completion.thinking is not None)
+    return None if found.unclosed else found.text

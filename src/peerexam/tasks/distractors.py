@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from fractions import Fraction
 
 from peerexam.tasks.benchmark_task import BenchmarkTask, Item
-from peerexam.tasks.gsm8k import answer_span, number_of, without_calculator
+from peerexam.tasks.gsm8k import answer_in, spelled, without_calculator
+from peerexam.tasks.numerals import plain_numbers
 from peerexam.tasks.triviaqa import score as trivia_score
 
 
@@ -44,30 +46,17 @@ def scaled(text: str, item: Item, *, up: bool) -> str:
     >>> scaled("#### 16", Item("1", "?", ("1600",)), up=True)
     '#### 0.16'
     """
-    bare = without_calculator(text)
-    span = answer_span(bare)
-    number = None if span is None else number_of(bare[span[0] : span[1]])
-    if span is None or number is None:
+    bare = plain_numbers(without_calculator(text))
+    found = answer_in(bare)
+    if found is None:
         return text
-    moved = _times_100(number) if up else _by_100(number)
+    value = Fraction(found.number)
+    moved = spelled(value * 100 if up else value / 100)
     if moved == item.gold[0]:
-        moved = _by_100(number) if up else _times_100(number)
+        moved = spelled(value / 100 if up else value * 100)
     # A full stop after the number belongs to the sentence.
-    end = span[1] - (len(bare[: span[1]]) - len(bare[: span[1]].rstrip(".,")))
-    return bare[: span[0]] + moved + bare[end:]
-
-
-def _times_100(number: str) -> str:
-    whole, _, fraction = number.partition(".")
-    fraction = fraction.ljust(2, "0")
-    return number_of(f"{whole}{fraction[:2]}.{fraction[2:]}") or number
-
-
-def _by_100(number: str) -> str:
-    sign = "-" if number.startswith("-") else ""
-    whole, _, fraction = number.removeprefix("-").partition(".")
-    whole = whole.rjust(3, "0")
-    return number_of(f"{sign}{whole[:-2]}.{whole[-2:]}{fraction}") or number
+    end = len(bare[: found.end].rstrip(".,"))
+    return bare[: found.start] + moved + bare[end:]
 
 
 def _elsewhere(item: Item, pool: Sequence[Item], rng: random.Random) -> str | None:

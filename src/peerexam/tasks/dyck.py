@@ -38,7 +38,7 @@ _POP = re.compile(r"We will need to pop out(?P<list>.*)", re.DOTALL)
 _NEED = re.compile(r"So, we (?:need|don't need to add)(?P<list>.*)", re.DOTALL)
 _LISTS: tuple[tuple[Kind, re.Pattern[str]], ...] = (("pop", _POP), ("need", _NEED))
 _ANSWER = re.compile(r"So the answer is(?P<list>.*)", re.DOTALL)
-_ORDER = re.compile(r"\s*(?:one by one)?(?:\s*in that order)?\s*\.?\s*$")
+_ORDER = (".", "in that order", "one by one")
 _TIMES = re.compile(r"(?P<symbol>\S+)\s+(?P<times>once|twice)")
 _NOTHING = frozenset({"empty", "nothing", "anything"})
 
@@ -196,7 +196,9 @@ def _stacked(kind: Kind, text: str, symbol: str = "") -> Clause | None:
 
 def _listed(text: str) -> tuple[str, ...]:
     """Symbols of a list; an empty one where an item has none, as after a last comma."""
-    text = _ORDER.sub("", text).strip()
+    text = text.strip()
+    for ending in _ORDER:
+        text = text.removesuffix(ending).strip()
     if text in _NOTHING:
         return ()
     found: list[str] = []

@@ -11,9 +11,12 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from peerexam.calls import LONGEST_REPLY
+
 _TOKEN = re.compile(
     r"\s*(?:(?P<quoted>'[^'\n]*'|\"[^\"\n]*\"|[‘’][^‘’\n]*[‘’])|(?P<name>[\w.]+)|(?P<sign>[(),]))"
 )
+_LEAD = re.compile(r"^(?:[-*•]\s*+)?(?:\*{0,9}program\*{0,9}\s*+[:=])?", re.IGNORECASE)
 _COMMUTATIVE = frozenset({"intersection"})
 _WHOLE = "answer"
 _DEEPEST = 100
@@ -162,8 +165,10 @@ def read_program(text: str) -> Term | str:
         The program, or why none was read.
     """
     problem = "it holds no program"
+    if len(text) > LONGEST_REPLY:
+        return "it is too long"
     for line in text.splitlines():
-        stripped = re.sub(r"^\s*(?:[-*•]\s*)?(?:\**program\**\s*[:=])?\s*", "", line, flags=re.I)
+        stripped = _LEAD.sub("", line.strip(), count=1)
         stripped = stripped.strip().strip("`").removesuffix(".").strip()
         if "(" not in stripped:
             continue

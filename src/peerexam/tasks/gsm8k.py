@@ -8,65 +8,159 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from fractions import Fraction
 from pathlib import Path
+from typing import NamedTuple
 
+from peerexam.calls import LONGEST_REPLY
 from peerexam.errors import RecordFileError, SetupError
 from peerexam.tasks.benchmark_rows import Row, benchmark_rows, located, text_of
 from peerexam.tasks.benchmark_task import BenchmarkTask, Item, with_own_ids
+from peerexam.tasks.numerals import plain_numbers
 
 HUB = ("openai/gsm8k", "main", "test")
 FILES = ("test.jsonl",)
 
-_STRICT = re.compile(r"#### ?\$?(-?\$?[0-9.,]+)")
+# Dots and commas belong to the run of digits that they stand in; what they mean is seen afterwards.
+_RUN = r"(?P<run>(?<![0-9.,])[0-9.,]++)"
+_FRACTION = r"(?:[ ]?/[ ]?(?P<below>[0-9]{1,99}))?"
+_TEN = r"(?:\\times|\\cdot|[×·])"
+_POWER = (
+    r"(?:[eE](?P<power>[+-]?[0-9]{1,3})(?![0-9A-Za-z])"
+    rf"|[ ]?{_TEN}[ ]?10\^\{{?(?P<ten>-?[0-9]{{1,3}})\}}?)?"
+)
+_MONEY = r"(?:\\?[$€£][ ]?)?"
+_MIXED = r"(?:(?P<mixed>[0-9]{1,9})[ ](?=[0-9]{1,99}[ ]?/[ ]?[0-9]))?"
+# Where an answer is stated, a sign and a group of three digits may stand apart.
+_SPACED = r"(?P<run>[0-9]{1,3}(?:[ ][0-9]{3}(?![0-9]))+(?:\.[0-9]+)?|[0-9.,]++)"
+_STATED = rf"{_MONEY}(?P<sign>[-+][ ]?)?{_MONEY}{_MIXED}{_SPACED}{_FRACTION}{_POWER}"
+_STRICT = re.compile(rf"####[ ]?{_STATED}")
 # The published solutions of OpenAI's own models end in such a line.
-_LAST_LINE = re.compile(r"^A: ?\$?(-?\$?[0-9.,]+)", re.MULTILINE)
-_FLEXIBLE = re.compile(r"-?[$0-9.,]{2,}|-?[0-9]+")
+_LAST_LINE = re.compile(rf"^A:[ ]?{_STATED}", re.MULTILINE)
+_BOXED = re.compile(rf"\\boxed[ ]?\{{[ ]?(?:\\text\{{)?[ ]?{_STATED}(?![^}}\n]{{0,80}}[0-9])")
+_FLEXIBLE = re.compile(
+    rf"(?P<sign>-|(?<=[=:(][ ])-[ ]|(?<= is )-[ ])?[$]?{_MIXED}{_RUN}{_FRACTION}{_POWER}"
+)
 _CALCULATOR = re.compile(r"<<[^<>\n]*>>")
-_NUMBER = re.compile(r"-?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)")
+_LONGEST = 400
+"""Characters of a number."""
+
+_SPELLINGS = (
+    (re.compile(r"(?P<whole>[0-9]*)(?P<point>(?:\.[0-9]*)?)"), ""),
+    (re.compile(r"(?P<whole>[1-9][0-9]{0,2}(?:[, ][0-9]{3})+)(?P<point>(?:\.[0-9]*)?)"), ", "),
+    (re.compile(r"(?P<whole>[1-9][0-9]?(?:,[0-9]{2})+,[0-9]{3})(?P<point>(?:\.[0-9]*)?)"), ","),
+    (re.compile(r"(?P<whole>[1-9][0-9]{0,2}(?:\.[0-9]{3})+)(?P<point>,[0-9]+)"), "."),
+    (re.compile(r"(?P<whole>[1-9][0-9]{0,2}(?:\.[0-9]{3}){2,})(?P<point>)"), "."),
+    (re.compile(r"(?P<whole>[0-9]+)(?P<point>,[0-9]+)"), ""),
+)
+"""Plain; in groups of three, or of two as in India; as in Europe; with a decimal comma."""
 
 
 def number_of(text: str) -> str | None:
-    """A number in one spelling: no sign of currency, no grouping commas, no idle zeros.
+    """A number in one spelling: no sign of currency, no grouping, no idle zeros.
 
-    >>> number_of("$1,234.50."), number_of("046.00"), number_of(".,")
-    ('1234.5', '46', None)
+    >>> number_of("$1,234.50."), number_of("046.00"), number_of("2.5e3"), number_of(".,")
+    ('1234.5', '46', '2500', None)
     """
-    plain = text.replace(",", "").replace("$", "").rstrip(".")
-    if not _NUMBER.fullmatch(plain):
+    found = re.fullmatch(rf"{_STATED}", plain_numbers(text))
+    return None if found is None else _spelled(found)
+
+
+def _spelled(found: re.Match[str]) -> str | None:
+    run = found["run"].rstrip(".,")
+    if len(found.group()) > _LONGEST:
         return None
-    whole, _, fraction = plain.removeprefix("-").partition(".")
-    whole, fraction = whole.lstrip("0") or "0", fraction.rstrip("0")
-    value = f"{whole}.{fraction}" if fraction else whole
-    return f"-{value}" if plain.startswith("-") and value != "0" else value
+    spelling = next((s for p, gap in _SPELLINGS if (s := _digits(p, gap, run))), None)
+    if spelling is None:
+        return None
+    value = Fraction(spelling)
+    if found["below"]:
+        if not int(found["below"]):
+            return None
+        value = value / int(found["below"]) + int(found["mixed"] or 0)
+    value *= Fraction(10) ** int(found["power"] or found["ten"] or 0)
+    return spelled(-value if (found["sign"] or "").startswith("-") else value)
+
+
+def _digits(pattern: re.Pattern[str], gaps: str, run: str) -> str | None:
+    """The digits of a run in Python's spelling, if it is written so."""
+    found = pattern.fullmatch(run)
+    if not found or not run:
+        return None
+    whole = found["whole"].translate(dict.fromkeys(map(ord, gaps)))
+    point = found["point"].replace(",", ".").rstrip(".")
+    return f"{whole or '0'}{point}"
+
+
+def spelled(value: Fraction) -> str:
+    """A value as a decimal without idle zeros, or as a fraction where it has no end.
+
+    >>> spelled(Fraction(1, 4)), spelled(Fraction(-1, 3))
+    ('0.25', '-1/3')
+    """
+    rest, places = value.denominator, 0
+    for prime in (2, 5):
+        times = 0
+        while rest % prime == 0:
+            rest, times = rest // prime, times + 1
+        places = max(places, times)
+    if rest > 1 or not places:
+        return str(value)
+    digits = str(abs(value.numerator) * 10**places // value.denominator).rjust(places + 1, "0")
+    return f"{'-' if value < 0 else ''}{digits[:-places]}.{digits[-places:]}"
 
 
 def stated_answer(text: str) -> str | None:
-    """The number behind the last `####`, or on the last line `A: …`; None where there is none."""
-    for pattern in (_STRICT, _LAST_LINE):
-        found = pattern.findall(text)
+    """The number behind the last `####`, on the last line `A: …` or in the last box; else None."""
+    plain = plain_numbers(text)
+    for pattern in (_STRICT, _LAST_LINE, _BOXED):
+        found = list(pattern.finditer(plain))
         if found:
-            return number_of(found[-1])
+            return _spelled(found[-1])
     return None
 
 
-def answer_span(text: str) -> tuple[int, int] | None:
-    """Where in a text its answer's number stands: `stated_answer`'s, else the last number."""
-    for pattern, group in ((_STRICT, 1), (_LAST_LINE, 1), (_FLEXIBLE, 0)):
-        spans = [m.span(group) for m in pattern.finditer(text) if number_of(m.group(group))]
-        if spans:
-            return spans[-1]
+class Found(NamedTuple):
+    """A solution's answer.
+
+    Attributes:
+        number: In one spelling.
+        start: Where it begins in the text that was looked at.
+        end: Where it ends.
+    """
+
+    number: str
+    start: int
+    end: int
+
+
+def answer_in(text: str) -> Found | None:
+    """A text's answer: `stated_answer`'s, else the last number. The text has plain numbers."""
+    for pattern in (_STRICT, _LAST_LINE, _BOXED, _FLEXIBLE):
+        for match in reversed(list(pattern.finditer(text))):
+            number = _spelled(match)
+            if number is not None:
+                return Found(number, _start(match), match.end())
     return None
+
+
+def _start(match: re.Match[str]) -> int:
+    """Where a number begins; where it is not stated, its sign of currency belongs to it."""
+    if match.re is _FLEXIBLE:
+        return match.start()
+    return match.start("sign" if match["sign"] else "mixed" if match["mixed"] else "run")
 
 
 def extract(text: str) -> str | None:
-    """The number that a solution ends in, in one spelling.
+    """The number that a solution ends in, in one spelling; None where there is none to be read.
 
     >>> extract("The total is 18, in the end, for everyone.")
     '18'
     """
-    bare = without_calculator(text)
-    span = answer_span(bare)
-    return None if span is None else number_of(bare[span[0] : span[1]])
+    if len(text) > LONGEST_REPLY:
+        return None
+    found = answer_in(plain_numbers(without_calculator(text)))
+    return found.number if found else None
 
 
 def without_calculator(text: str) -> str:

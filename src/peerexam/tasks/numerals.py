@@ -9,26 +9,49 @@ same as `1/3` and as `0.3333`, `0.67` and `0.66` both as `2/3`, but `0.3` is not
 from __future__ import annotations
 
 import re
+import unicodedata
 from dataclasses import dataclass
 from fractions import Fraction
 
+from peerexam.calls import LONGEST_REPLY
+
 _PLACES = 2
 _LONGEST = 400
-_DIGITS = r"(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)"
+_DIGITS = r"(?:\d{1,3}(?:,\d{2,3}){0,40},\d{3}(?!\d)|\d+)"
 _NUMBER = re.compile(
-    rf"(?<![\w.])(?P<sign>-\s?)?(?P<whole>{_DIGITS})"
+    rf"(?<![\w.])(?P<sign>-\s?)?(?:(?P<mixed>\d{{1,9}})\s(?=\d+\s?/))?(?P<whole>{_DIGITS})"
     rf"(?:(?P<point>\.\d+)|\s?/\s?(?P<below>-?{_DIGITS}))?"
-    r"(?P<power>[eE][+-]?\d{1,2})?(?![\d]|\.\d|[A-Za-z])",
+    r"(?:[eE](?P<power>[+-]?\d{1,3})|\s?(?:\\times|\\cdot|[×·])\s?10\s?\^\s?\{?(?P<ten>-?\d{1,3})\}?)?"
+    r"(?![\d]|\.\d|[A-Za-z])",
     re.ASCII,
 )
 _LEADS = re.compile(
-    r"(?:=|≈|\bequals|\bis|\bbe|\banswer\b|\bvalue\b|\bresult\b)\s*(?:about|approximately)?"
-    r"\s*:?\s*(?=[-\d])",
+    r"(?:=|≈|\bequals|\bis|\bbe|\banswer\b|\bvalue\b|\bresult\b)\s{0,9}(?:about|approximately)?"
+    r"\s{0,9}:?\s{0,9}(?=[-\d])",
     re.IGNORECASE,
 )
-_FRACTION = re.compile(r"\\[dt]?frac\s*\{\s*(-?\d+)\s*\}\s*\{\s*(-?\d+)\s*\}")
-_BOXED = re.compile(r"\\boxed\s*\{([^{}]*)\}")
-_SIGNS = str.maketrans({"−": "-", "–": "-", "﹣": "-", "－": "-", "$": " ", "*": " ", "`": " "})
+_FRACTION = re.compile(
+    r"\\[dt]?frac\s{0,9}\{\s{0,9}(-?\d{1,99})\s{0,9}\}\s{0,9}\{\s{0,9}(-?\d{1,99})\s{0,9}\}"
+)
+_BOXED = re.compile(r"\\boxed\s{0,9}\{([^{}]*)\}")
+_TEX_GROUPING = re.compile(r"(?<=\d)(?:\{,\}|\\[,!;]\s?|\{\\,\})(?=\d)")
+# The Swiss apostrophe, and the spaces that do not break a line; only before three digits.
+_GROUPING = re.compile(r"(?<=\d)['’\u00a0\u2007\u2009\u202f](?=\d{3}(?!\d))")
+_SIGNS = str.maketrans(dict.fromkeys("$€£¥*`", " "))
+_OTHER_DIGIT = re.compile(r"(?![0-9])\d")
+_MINUS = re.compile("[−–﹣－‐‑‒⁻]")
+
+
+def plain_numbers(text: str) -> str:
+    r"""A text with its numbers in the usual characters: signs, digit groups, fractions, digits.
+
+    >>> plain_numbers(r"−3{,}500 and 1’000 and \frac{1}{4}")
+    '-3,500 and 1,000 and  1/4 '
+    """
+    if not text.isascii():
+        text = _OTHER_DIGIT.sub(lambda digit: str(unicodedata.decimal(digit.group())), text)
+        text = _MINUS.sub("-", text)
+    return _GROUPING.sub(",", _TEX_GROUPING.sub(",", _FRACTION.sub(r" \1/\2 ", text)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +89,9 @@ def read_numeral(text: str) -> Numeral | str:
     >>> read_numeral("2*3 and 4*5")
     'it holds several numbers, and none is marked as the answer'
     """
-    plain = _BOXED.sub(r" = \1 ", _FRACTION.sub(r" \1/\2 ", text)).translate(_SIGNS)
+    if len(text) > LONGEST_REPLY:
+        return "it is too long"
+    plain = _BOXED.sub(r" = \1 ", plain_numbers(text)).translate(_SIGNS)
     found = list(_NUMBER.finditer(plain))
     if not found:
         return "it holds no number"
@@ -92,11 +117,13 @@ def _numeral(found: re.Match[str]) -> Numeral | str:
     if below:
         if not int(below):
             return "it divides by zero"
-        return Numeral(Fraction(int(sign + whole), int(below)), f"{sign}{whole}/{below}")
+        above = int(whole) + int(found["mixed"] or 0) * int(below)
+        return Numeral(Fraction(int(f"{sign}{above}"), int(below)), f"{sign}{above}/{below}")
     text = f"{sign}{whole}{found['point'] or ''}"
     value = Fraction(text)
-    if found["power"]:
-        value *= Fraction(f"1{found['power']}")
+    power = found["power"] or found["ten"]
+    if power:
+        value *= Fraction(10) ** int(power)
         return Numeral(value, str(value))
     return Numeral(value, text, len((found["point"] or ".")[1:].rstrip("0")))
 

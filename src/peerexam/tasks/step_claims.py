@@ -21,6 +21,9 @@ _GROUPING = re.compile(r"(?<=\d),(?=\d{3}(?!\d))|\$")
 _LONGEST = 60
 """Tokens of an expression that are looked at."""
 
+_LONGEST_STEP, _LONGEST_OPERAND = 10_000, 1_000
+"""Characters of a step and of an operand that are looked at; no step of the data has a tenth."""
+
 _LAST_OPERAND = re.compile(r'((?:\(\d+\)\s*)?(?:\[[^\[\]<>]*\]|"[^"<>]*")|\d+(?:\.\d+)?)\s*$')
 _FIRST_OPERAND = re.compile(r'\s*((?:\(\d+\)\s*)?(?:\[[^\[\]<>]*\]|"[^"<>]*")|\d+(?:\.\d+)?)')
 _QUOTED = re.compile(r'"([^"]*)"')
@@ -49,6 +52,7 @@ def equalities(step: str, known: MutableMapping[str, float]) -> Claims:
     Claims(held=1, broken=1)
     """
     found = Claims()
+    step = step[:_LONGEST_STEP]
     parts = _GROUPING.sub("", step).replace("==", "=").split("=")
     for before, after in pairwise(parts):
         found += _equality(_last_tokens(before), _first_tokens(after), known)
@@ -62,8 +66,9 @@ def orders(step: str) -> Claims:
     Claims(held=1, broken=1)
     """
     held = broken = 0
+    step = step[:_LONGEST_STEP]
     for place, sign in ((m.start(), m.group()) for m in re.finditer("[<>]", step)):
-        left = _LAST_OPERAND.search(step[:place])
+        left = _LAST_OPERAND.search(step[max(0, place - _LONGEST_OPERAND) : place])
         right = _FIRST_OPERAND.match(step, place + 1)
         if left is None or right is None:
             continue

@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-_PAIR = re.compile(r"(\w+): ([^,.;:]++)(?!:)")
+_PAIR = re.compile(r"(?<!\w)(\w++): ([^,.;:]++)(?!:)")
 _WORD = re.compile(r"\w+")
 _NOTHING = frozenset({"empty", "none", "nothing"})
 _ESTABLISHED = 2

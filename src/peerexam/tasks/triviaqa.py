@@ -20,7 +20,7 @@ FILES = ("web-dev.json", "wikipedia-dev.json")
 
 _PUNCTUATION = frozenset(string.punctuation + "‘’´`")
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
-_CUE = re.compile(r"(?:the )?answer\s*:\s*", re.IGNORECASE)
+_CUE = re.compile(r"(?:the )?answer\s*+:\s*+", re.IGNORECASE)
 
 
 @lru_cache(maxsize=1 << 16)
