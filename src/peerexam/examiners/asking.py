@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 from peerexam.agents.base import Agent
-from peerexam.calls import Completion, Message, Request, Sampling, State
+from peerexam.calls import Completion, Message, Request, Sampling, State, joined_calls
 from peerexam.errors import CallError, ContextTooLongError
 from peerexam.examiners.overflow import Shown, overflow_reason
 from peerexam.examiners.parsing import Unreadable
@@ -28,7 +28,7 @@ class Outcome(Generic[T]):
         value: What was read; None where `state` is not `ok`.
         reason: Why there is no value.
         reply: The last reply, where it could not be read.
-        call: Ledger key of the last call.
+        call: Ledger keys of the calls in the order asked, joined by `+`; the last was read.
     """
 
     value: T | None
@@ -73,14 +73,19 @@ class Asker:
         """
         messages = rendered.messages
         outcome: Outcome[T] = Outcome(None, "unparsed", "never asked")
+        earlier: str | None = None
         for attempt in range(self.reasks + 1):
             try:
                 completion = await self.agent.complete(
                     Request(messages, self.sampling, draw=attempt)
                 )
             except CallError as error:
-                return self._failed(error, outcome if attempt else None)
+                failed = self._failed(error, outcome if attempt else None)
+                return replace(failed, call=joined_calls(earlier, error.call))
             outcome = _outcome(completion, read)
+            if earlier is not None:
+                outcome = replace(outcome, call=joined_calls(earlier, outcome.call))
+            earlier = outcome.call
             if outcome.state == "ok" or outcome.state in _FINAL:
                 return outcome
             if attempt < self.reasks:
