@@ -12,6 +12,11 @@ from peerexam.calls import Json
 
 _HOLDS_A_KEY = re.compile(r"(?i)(?:key|token|secret|password)$")
 _SHORTEST_KEY = 8
+_STEERING = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff"
+    "\ud800-\udfff\U000e0000-\U000e007f]"
+)
+"""Control characters but tab and newline; bidirectional and invisible ones; half surrogates."""
 
 
 def redact(text: str) -> str:
@@ -32,7 +37,9 @@ def say(text: str) -> None:
 
 def say_json(value: Json) -> None:
     """A result for programs: sorted keys, no NaN."""
-    say(json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False, allow_nan=False))
+    text = json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False, allow_nan=False)
+    # Such characters stand in JSON's strings alone, where an escape means the same.
+    say(_STEERING.sub(lambda found: json.dumps(found[0])[1:-1], text))
 
 
 def note(text: str) -> None:
@@ -53,9 +60,9 @@ def _write(stream: object, text: str) -> None:
 
 
 def plain(text: str) -> str:
-    r"""Text from outside without control characters, so that it cannot steer the terminal.
+    r"""Text from outside without what steers a terminal, turns its direction or hides in it.
 
     >>> plain("a\x1b[2Jb")
     'a�[2Jb'
     """
-    return re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", "\ufffd", text)
+    return _STEERING.sub("\ufffd", text)

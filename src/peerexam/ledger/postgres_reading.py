@@ -8,7 +8,6 @@ from typing import TypeVar
 
 import psycopg
 
-from peerexam.errors import LedgerFileError
 from peerexam.ledger.entries import StoredCall, stored_call
 from peerexam.ledger.postgres_schema import check
 from peerexam.ledger.postgres_server import Connection, Server
