@@ -35,12 +35,10 @@ def reply_of(chat_server: Any) -> Callable[[Any], Any]:
             return chat_server.error(400, "this model has left")
         if name == "hazy" and not asked_again and ("Verdict:" in text or "overall" in text):
             return "I would rather not say."
-        if "Verdict:" in text:
-            return "Verdict: Response 1"
-        if "overall" in text:
-            return MARK
-        if "Level:" in text:
-            return "Level: analysis"
+        fixed = {"Verdict:": "Verdict: Response 1", "overall": MARK, "Level:": "Level: analysis"}
+        known = next((said for asked, said in fixed.items() if asked in text), None)
+        if known is not None:
+            return known
         if "exam paper" in text or "questions" in text:
             about = text.rsplit("domain: ", 1)[-1].strip()
             return RIVERS if about == "rivers" else "1. Why do tides differ from port to port?"

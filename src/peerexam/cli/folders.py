@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 def report(arguments: argparse.Namespace) -> int:
     """Print a run's standings, and write its report and tables."""
+    from peerexam.cli.showing import report_ledger
     from peerexam.protocols.finishing import tally_folder
     from peerexam.report.benchmark_tables import table_3_text, write_tables
     from peerexam.report.html import write_report
@@ -29,7 +30,7 @@ def report(arguments: argparse.Namespace) -> int:
     if standings is None:  # as in an imported run
         folder.write_standings(tally_folder(folder.path))
         standings = folder.read_standings()
-    written = write_report(folder.path)
+    written = write_report(folder.path, db=report_ledger(folder.path, arguments.db))
     tables = write_tables(folder.path)
     if arguments.json:
         body = {"report": str(written), "tables": [str(path) for path in tables]}

@@ -87,7 +87,7 @@ def _perform(arguments: argparse.Namespace, work: Work, planned: int | None = No
     progress = Progress(planned, stall_warning=arguments.stall)
     with shown(progress, quiet=arguments.quiet):
         outcome = run_interruptibly(work(progress))
-    report = write_report(outcome.folder)
+    report = write_report(outcome.folder, db=_ledger(arguments))
     if arguments.json:
         say_json(
             {

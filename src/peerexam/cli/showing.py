@@ -69,6 +69,18 @@ class _Shelf:
         return [held[k] for k in keys if k in held], [f"call {key} {why}" for key in missing]
 
 
+def report_ledger(folder: Path, db: str | None) -> str | Path | None:
+    """The ledger for a folder's report: the one that is named, else the folder's.
+
+    Raises:
+        LedgerFileError: One is named, and it cannot be read.
+    """
+    if db is None:
+        return ledger_of(folder)
+    with reading(db):
+        return db
+
+
 def _open(folder: Path, db: str | None, stack: ExitStack) -> tuple[CallReader | None, str]:
     place = db or ledger_of(folder)
     if place is None:
