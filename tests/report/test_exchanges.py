@@ -97,7 +97,8 @@ def test_every_record_of_the_page_has_its_prompts_and_replies(tmp_path: Path) ->
 def test_what_prompts_have_in_common_stands_once(tmp_path: Path) -> None:
     held = page_of(run_of(tmp_path, questions=24)).data["exchanges"]
     assert len(set(held["lines"])) == len(held["lines"])
-    whole = sum(len(held["lines"][n]) for _, lines in held["messages"] for n in lines)
+    messages = [sum(len(held["lines"][n]) for n in lines) for _, lines in held["messages"]]
+    whole = sum(messages[n] for call in held["calls"] for n in call[2])
     assert sum(map(len, held["lines"])) < whole / 4
 
 

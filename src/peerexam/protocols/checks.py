@@ -35,6 +35,9 @@ _MOST_QUESTIONS = 10_000_000
 PLAYS_DIRECTLY = "sim"
 """Simulated players differ by name, so that three equal ones are three."""
 
+HANDED_OVER = "given"
+"""In place of a provider: the agent is an object that the caller of `run` hands over."""
+
 
 def check(config: ExamConfig, *, setting_only: bool = False) -> Iterator[tuple[Place, str]]:
     """Every problem with its place, in no particular order.
@@ -62,7 +65,9 @@ def check_agents(agents: Sequence[AgentConfig]) -> Iterator[tuple[Place, str]]:
 
 
 def _models(agents: Sequence[AgentConfig]) -> Iterator[tuple[Place, str]]:
-    providers = sorted({info.name for info in installed_providers()} | {PLAYS_DIRECTLY})
+    providers = sorted(
+        {info.name for info in installed_providers()} | {PLAYS_DIRECTLY, HANDED_OVER}
+    )
     for index, agent in enumerate(agents):
         place = ("agents", index, "model")
         try:

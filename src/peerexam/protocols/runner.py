@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 from peerexam import event_loop
 from peerexam.agents.base import Agent
 from peerexam.agents.garbage import rare_collections
+from peerexam.calls import Json
 from peerexam.errors import BudgetReachedError, PeerexamError
 from peerexam.protocols.claiming import claimed
 from peerexam.protocols.config import ExamConfig
@@ -141,7 +142,7 @@ async def _before_any_question(
 
 
 def run(
-    config: ExamConfig | Path | str,
+    config: ExamConfig | Path | str | Mapping[str, Json],
     out: Path | str | None = None,
     *,
     db: str | None = None,
@@ -151,14 +152,15 @@ def run(
     """The same for callers without an event loop, and inside a running one (a notebook).
 
     Args:
-        config: An `ExamConfig`, or the path of an EXAM.yaml.
+        config: An `ExamConfig`, the path of an EXAM.yaml, or a dict of what would stand in one.
         out: The run's folder; by default the config's `output`, or `runs/NAME`.
         db: Ledger, a path or URL.
-        agents: Agents of your own by their name in the exam.
+        agents: Agents of your own by their name in the exam; in `config` they need no `model`,
+            and where it has no `agents` at all, these are they.
         replace: Whether results of another set-up in the folder may be replaced.
     """
     if not isinstance(config, ExamConfig):
-        config = load_config(config, environ=os.environ)
+        config = load_config(config, environ=os.environ, handed_over=tuple(agents or ()))
     folder = Path(out) if out is not None else default_folder(config)
     return in_own_loop(run_exam(config, folder, db=db, agents=agents, replace=replace))
 
