@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from peerexam.cli.output import plain, say, say_json
+from peerexam.cli.output import columns, plain, say, say_json
 from peerexam.errors import DamagedFileError, SetupError
 
 if TYPE_CHECKING:
@@ -36,7 +36,8 @@ def report(arguments: argparse.Namespace) -> int:
         body = {"report": str(written), "tables": [str(path) for path in tables]}
         say_json({"folder": str(folder.path), **body, "standings": standings})
     else:
-        for text in filter(None, (standings_text(standings), table_3_text(standings))):
+        texts = (text(standings, columns()) for text in (standings_text, table_3_text))
+        for text in filter(None, texts):
             say(text)
             say("")
         say(f"report: {written}")

@@ -14,7 +14,7 @@ from peerexam.cli.display import shown
 from peerexam.cli.exam import config_from
 from peerexam.cli.interrupt import run_interruptibly
 from peerexam.cli.machine import offer_weights
-from peerexam.cli.output import note, plain, say, say_json
+from peerexam.cli.output import columns, note, plain, say, say_json
 from peerexam.errors import SetupError
 from peerexam.protocols import rerunning, runner
 from peerexam.protocols.checks import PLAYS_DIRECTLY
@@ -99,7 +99,7 @@ def _perform(arguments: argparse.Namespace, work: Work, planned: int | None = No
             }
         )
     else:
-        say(standings_text(outcome.standings))
+        say(standings_text(outcome.standings, columns()))
         _say_where(outcome, report)
     return COMPLETE if outcome.status == "complete" else PARTIAL
 

@@ -65,15 +65,15 @@ def check_agents(agents: Sequence[AgentConfig]) -> Iterator[tuple[Place, str]]:
 
 
 def _models(agents: Sequence[AgentConfig]) -> Iterator[tuple[Place, str]]:
-    providers = sorted(
-        {info.name for info in installed_providers()} | {PLAYS_DIRECTLY, HANDED_OVER}
-    )
+    providers = sorted({info.name for info in installed_providers()} | {PLAYS_DIRECTLY})
     for index, agent in enumerate(agents):
         place = ("agents", index, "model")
         try:
             provider, model = parse_model(agent.model)[:2]
         except SetupError as error:
             yield place, str(error)
+            continue
+        if provider == HANDED_OVER:
             continue
         if provider not in providers:
             yield place, f"no provider '{provider}'; {suggest(provider, providers)}"
