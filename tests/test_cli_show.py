@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -295,9 +296,8 @@ def test_a_judge_by_likelihood_shows_the_texts_that_it_scored(tmp_path: Path, sh
             "questions": {"file": tmp_path / "questions.jsonl"},
         }
     )
-    given = {n: ScriptedAgent(lambda _, n=n: f"{n} thinks so", n) for n in "ab"} | {
-        "scorer": scorer
-    }
+    given = {n: ScriptedAgent(partial("{} thinks so".format, n), n) for n in "ab"}
+    given["scorer"] = scorer
     asyncio.run(run_exam(config, tmp_path / "run", agents=given))
     body = show(str(tmp_path / "run"), "q1/a/scorer")
     assert [call["continuation"] for call in body["calls"]] == ["a thinks so", "a thinks so"]

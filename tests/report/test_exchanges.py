@@ -71,8 +71,11 @@ def test_every_record_of_the_page_has_its_prompts_and_replies(tmp_path: Path) ->
     assert_inert(page)
     data = page.data
     folder = RunFolder(run)
-    stored = {"answers": list(folder.answers()), "marks": list(folder.marks()),
-              "verdicts": list(folder.verdicts())}  # fmt: skip
+    stored: dict[str, list[Any]] = {
+        "answers": list(folder.answers()),
+        "marks": list(folder.marks()),
+        "verdicts": list(folder.verdicts()),
+    }
     with reading(folder.ledger_path) as reader:
         for question in data["questions"]:
             for kind, records in enumerate(stored.values(), 1):

@@ -21,6 +21,7 @@ from peerexam.agents.base import Agent
 from peerexam.agents.garbage import rare_collections
 from peerexam.calls import Json
 from peerexam.errors import BudgetReachedError, PeerexamError
+from peerexam.protocols.annotators import Annotators
 from peerexam.protocols.claiming import claimed
 from peerexam.protocols.config import ExamConfig
 from peerexam.protocols.domains import domain_count
@@ -31,7 +32,7 @@ from peerexam.protocols.joining import examine_with_joined, joined_late
 from peerexam.protocols.loading import dump_config, load_config
 from peerexam.protocols.outcome import Outcome
 from peerexam.protocols.probing import write_probes
-from peerexam.protocols.probing_exam import probe_for_fitness
+from peerexam.protocols.probing_exam import probe_for_fitness, probe_plan
 from peerexam.protocols.progress import Progress
 from peerexam.protocols.question_notes import Annotated, annotate, write_notes
 from peerexam.protocols.running import examine_all
@@ -86,13 +87,14 @@ async def run_exam(
 async def _hold(
     config: ExamConfig, folder: RunFolder, scene: Stage, progress: Progress | None
 ) -> Outcome:
-    _note(progress, "setting questions")
+    if config.questions.file is None:
+        _note(progress, "setting questions")
     planned = len(config.agents_in("examiner")) * domain_count(config.questions)
     planned *= config.questions.per_domain
     try:
         questions = await _questions(config, scene)
         planned = questions.planned
-        _note(progress, "asking for levels and references")
+        _note(progress, _asked_about(scene.annotators))
         annotated = await _annotated(questions, scene, config)
     except BudgetReachedError as reached:
         return await _before_any_question(config, folder, scene, planned, reached)
@@ -101,7 +103,8 @@ async def _hold(
     if not questions.questions:
         why = "no question is left" if annotated.references else "no examiner set a single question"
         raise PeerexamError(f"{why}:\n" + "\n".join(questions.notes))
-    _note(progress, "probing judges")
+    if probe_plan(config) is not None:
+        _note(progress, "probing judges")
     probed = await probe_for_fitness(config, folder, scene.cast.judges)
     _note(progress, "examining")
     joined = [agent.name for agent in config.agents if agent.joined]
@@ -215,6 +218,13 @@ async def _questions(config: ExamConfig, scene: Stage) -> QuestionSet:
     return await exam_questions(config, list(scene.cast.examiners.values()))
 
 
+def _asked_about(asked: Annotators) -> str:
+    """What is asked about the questions, as a phase; empty where nothing is."""
+    kinds = {"levels": asked.classifiers, "references": asked.authors}
+    said = " and ".join(kind for kind, who in kinds.items() if who)
+    return said and f"asking for {said}"
+
+
 def _note(progress: Progress | None, text: str) -> None:
-    if progress is not None:
+    if progress is not None and text:
         progress.note = text

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from peerexam.calls import Completion, Json, calls_of
+from peerexam.ledger.base import Failure
 from peerexam.ledger.entries import StoredCall
 from peerexam.ledger.reading import CallReader
 from peerexam.report.call_text import SHORT
@@ -58,18 +59,18 @@ class Exchanges:
         if known is not None:
             return known
         outcome = call.outcome
-        is_done = isinstance(outcome, Completion)
+        done = outcome if isinstance(outcome, Completion) else None
         scored = call.request.get("continuation")
-        reply = outcome.text if isinstance(outcome, Completion) and scored is None else None
+        reply = done.text if done is not None and scored is None else None
         row: list[Json] = [
             call.key[:SHORT],
             call.agent,
             [self._message(role, text) for role, text in call.request["messages"]],
-            outcome.state if isinstance(outcome, Completion) else "error",
+            "error" if done is None else done.state,
             self._text(reply),
-            self._text(outcome.thinking if isinstance(outcome, Completion) else None),
+            self._text(None if done is None else done.thinking),
             self._text(scored),
-            None if is_done else f"{outcome.kind}: {outcome.message}",
+            f"{outcome.kind}: {outcome.message}" if isinstance(outcome, Failure) else None,
         ]
         self.room -= 60 + _A_NUMBER * len(row[2])
         self._calls.append(row)
