@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
@@ -107,5 +108,6 @@ def _perform(arguments: argparse.Namespace, work: Work, planned: int | None = No
 def _say_where(outcome: Outcome, report: Path) -> None:
     say("")
     say(f"report: {report}")
+    say(f"prompts and replies: peerexam show {shlex.quote(str(outcome.folder))}")
     if outcome.status == "partial":
         note(f"partial: {plain(outcome.reason or 'no reason given')}")
