@@ -81,7 +81,9 @@ def test_nothing_is_wider_than_the_terminal_and_every_word_is_whole(
     capsys.readouterr()
     for arguments in COMMANDS:
         lines = on_terminal(list(arguments))
-        assert [line for line in lines if len(line) > WIDTH] == [], arguments
+        # A single word, such as an id, is to be copied whole.
+        wide = [line for line in lines if len(line) > WIDTH and " " in line.strip()]
+        assert wide == [], arguments
         if "again" in arguments:
             continue  # its progress is no part of what it says elsewhere
         main(list(arguments))
@@ -109,7 +111,7 @@ def test_the_progress_of_a_run_names_no_phase_that_is_not_configured(folder: Pat
 ROWS = [
     (f"agent-{n}", "ok", "–", f"{n}.000", "[0.123, 0.456]", "it did this and that") for n in (1, 2)
 ]
-HEADS = ("agent", "state", "never", "a long head", "interval", "why it is so")
+HEADS = ("agent", "state", "never", "the head", "interval", "why it is so")
 
 
 def test_a_table_that_fits_is_left_alone() -> None:
@@ -118,21 +120,21 @@ def test_a_table_that_fits_is_left_alone() -> None:
 
 def test_a_table_leaves_out_what_is_empty_before_it_is_divided() -> None:
     assert grid(HEADS, ROWS, {3}, width=64).splitlines() == [
-        "agent    state  a long  interval        why it is so",
-        "                  head",
-        "-------  -----  ------  --------------  --------------------",
-        "agent-1  ok      1.000  [0.123, 0.456]  it did this and that",
-        "agent-2  ok      2.000  [0.123, 0.456]  it did this and that",
+        "agent    state    the  interval        why it is so",
+        "                 head",
+        "-------  -----  -----  --------------  --------------------",
+        "agent-1  ok     1.000  [0.123, 0.456]  it did this and that",
+        "agent-2  ok     2.000  [0.123, 0.456]  it did this and that",
     ]
 
 
 def test_a_table_goes_on_below_with_its_key() -> None:
     assert grid(HEADS, ROWS, {3}, width=40).splitlines() == [
-        "agent    state  a long  interval",
-        "                  head",
-        "-------  -----  ------  --------------",
-        "agent-1  ok      1.000  [0.123, 0.456]",
-        "agent-2  ok      2.000  [0.123, 0.456]",
+        "agent    state    the  interval",
+        "                 head",
+        "-------  -----  -----  --------------",
+        "agent-1  ok     1.000  [0.123, 0.456]",
+        "agent-2  ok     2.000  [0.123, 0.456]",
         "",
         "agent    why it is so",
         "-------  --------------------",

@@ -88,8 +88,8 @@ def _rating_json(rating: Rating) -> dict[str, Json]:
 def _ratings_text(ratings: Sequence[Rating]) -> str:
     """The Bradley-Terry ratings, one agent a line."""
     names = [plain(rating.agent).replace("\n", " ") for rating in ratings]
-    heads = ("agent", "rating", "interval", "win rate %", "results", "note")
-    rows = [
+    heads: tuple[str, ...] = ("agent", "rating", "interval", "win rate %", "results", "note")
+    rows: list[tuple[str, ...]] = [
         (
             name,
             _number(rating.rating, ".1f"),

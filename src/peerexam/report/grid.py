@@ -130,9 +130,10 @@ def wrap(text: str, width: int, indent: str = "") -> list[str]:
         width: Columns.
         indent: Put in front of every line but the first.
     """
-    lines, line = [], ""
-    for word in text.split(" "):
-        longer = f"{line} {word}" if line or not word else word
+    first, *words = text.split(" ")
+    lines, line = [], first
+    for word in words:
+        longer = f"{line} {word}"
         if line.strip() and width_of(longer) > width:
             lines.append(line)
             line = indent + word
