@@ -121,6 +121,14 @@ def test_without_its_ledger_the_page_says_what_it_lacks(tmp_path: Path) -> None:
     assert "ledger was not at hand" in page_of(run).text
 
 
+def test_a_ledger_that_is_damaged_inside_does_not_stop_the_report(tmp_path: Path) -> None:
+    run = run_of(tmp_path, questions=40)
+    body = bytearray((run / "ledger.sqlite").read_bytes())
+    body[16384:] = bytes(len(body) - 16384)  # all pages but the first
+    (run / "ledger.sqlite").write_bytes(body)
+    assert "ledger was not at hand" in page_of(run).text
+
+
 def test_a_run_that_asked_no_model_needs_no_such_note(tmp_path: Path) -> None:
     run = run_of(tmp_path)
     for kind in ("answers", "marks", "verdicts"):

@@ -64,9 +64,13 @@ def write_report(
     # A run that stopped before its standings still has questions and answers to read.
     standings = run.read_standings() if run.standings_path.exists() else {}
     seed = int(manifest.get("seed") or 0)
-    with ExitStack() as stack:
-        reader = _ledger(run, db, stack)
-        questions = browsable(run, seed, question_limit, reader, room)
+    try:
+        with ExitStack() as stack:
+            reader = _ledger(run, db, stack)
+            questions = browsable(run, seed, question_limit, reader, room)
+    except (LedgerFileError, MissingExtraError):
+        # The report is of the records, which are sound; the page says what it lacks.
+        questions = browsable(run, seed, question_limit)
     profiles, notes = read_profiles(folder)
     target = run.report_path if out is None else out
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -77,10 +81,7 @@ def write_report(
 def _ledger(run: RunFolder, db: str | Path | None, stack: ExitStack) -> CallReader | None:
     if db is None and not run.ledger_path.exists():
         return None
-    try:
-        return stack.enter_context(reading(db or run.ledger_path))
-    except (LedgerFileError, MissingExtraError):
-        return None  # the report is of the records, which are sound; the page says what it lacks
+    return stack.enter_context(reading(db or run.ledger_path))
 
 
 def render(

@@ -83,7 +83,7 @@
   function behind(question, kind, place, parts) {
     const id = parts.join("/").replaceAll("'", "'\\''");
     const calls = question.calls ? question.calls[kind][place] : [];
-    const title = calls.length ? "prompt and reply" : "where it is";
+    const title = calls.length ? "prompt and reply" : "how to see it";
     const node = make("details", "behind", make("summary", "", title));
     whenOpened(node, () => [
       make("p", "basis", make("code", "", `peerexam show . '${id}'`)),
