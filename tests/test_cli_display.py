@@ -25,6 +25,7 @@ NOW = Snapshot(
     oldest_agent="slow",
     oldest_seconds=65.0,
     note="examining",
+    oldest_is_unusual=True,
 )
 
 
@@ -33,6 +34,18 @@ def test_a_line_says_calls_rate_cost_time_left_and_the_oldest_call() -> None:
         "examining · 312/540 calls · 40 replayed · 2 failed · 12.3/s · $0.1200 + 7 unpriced · "
         "0:18 left · oldest: slow 65 s"
     )
+
+
+def test_a_call_that_takes_as_long_as_others_is_not_named() -> None:
+    assert "oldest" not in describe(dataclasses.replace(NOW, oldest_is_unusual=False))
+
+
+def test_what_matters_least_gives_way_to_a_narrow_terminal() -> None:
+    assert describe(NOW, 58) == "examining · 312/540 calls · 2 failed · 0:18 left"
+    assert describe(NOW, 30) == "312/540 calls · 2 failed"
+    assert describe(NOW, 5) == "312/540 calls"
+    for room in range(13, 140):
+        assert len(describe(NOW, room)) <= room
 
 
 def test_unknown_things_are_not_said() -> None:

@@ -26,7 +26,7 @@ BELOW["examiners"] = {"agents", *BELOW["agents"]}
 BELOW["tasks"] = BELOW["runfolder"] | {"runfolder"}
 BELOW["stats"] = {"records", "errors"}
 BELOW["protocols"] = BELOW["examiners"] | {"examiners", "tasks", "stats", "event_loop"}
-BELOW["report"] = {"stats", "runfolder", "records", "calls", "errors"}
+BELOW["report"] = {"stats", "ledger", "runfolder", "records", "calls", "errors"}
 BELOW["cli"] = set(BELOW) | {"protocols", "report"}
 BELOW["__main__"] = {"cli"}
 

@@ -279,6 +279,24 @@ def request_key(fingerprint: Mapping[str, Json], request: Request) -> str:
     return call_of("", encoded(dict(fingerprint)), request).key
 
 
+def joined_calls(*calls: str | None) -> str | None:
+    """The keys of several calls as one text, in the order in which they were asked, each once.
+
+    >>> joined_calls("a", None, "b+a"), joined_calls(None, "")
+    ('a+b', None)
+    """
+    return "+".join(dict.fromkeys(key for call in calls for key in calls_of(call))) or None
+
+
+def calls_of(call: str | None) -> tuple[str, ...]:
+    """The ledger keys in a record's `call`; the last is the call that its value was read from.
+
+    >>> calls_of("a+b"), calls_of(None)
+    (('a', 'b'), ())
+    """
+    return tuple(key for key in (call or "").split("+") if key)
+
+
 def with_call(completion: Completion, key: str) -> Completion:
     """A completion that names the call it came from; `dataclasses.replace` takes thrice as long."""
     return Completion(

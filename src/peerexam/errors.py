@@ -99,7 +99,13 @@ class RecordFileError(SetupError):
 
 
 class CallError(PeerexamError):
-    """One call to a model failed."""
+    """One call to a model failed.
+
+    Attributes:
+        call: The ledger key under which the failure is stored; None where it is in no ledger.
+    """
+
+    call: str | None = None
 
 
 class RetryableError(CallError):

@@ -12,6 +12,8 @@ import re
 _STEERING = (
     r"\x00-\x08\x0b-\x1f\x7f-\x9f"  # control characters but tab and line feed
     "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # bidirectional controls
+    "\xad\u200b\u2060-\u2065\ufeff"  # invisible characters that hide in a word
+    "\ud800-\udfff"  # half surrogates, which no encoding writes
     "\u2028\u2029"  # line ends that only some know
     "\u206a-\u206f\ufff9-\ufffb"  # deprecated format controls, interlinear annotations
     "\U000e0000-\U000e007f"  # tags, which no screen shows

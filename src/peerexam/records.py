@@ -2,8 +2,10 @@
 
 Frozen values without behaviour. Every planned answer, mark and verdict becomes a record, as a
 value (`state == "ok"`) or as a named failure; none is dropped in silence. `call` is the ledger key
-of the call behind a record, `prompt` the hash of the template that asked for it, so that a changed
-prompt can never be mistaken for a changed model.
+of the call behind a record, or several joined by `+` in the order asked, the last of them the one
+whose reply was read: a judge is asked again, or scores two texts. It is None where no model was
+asked. `prompt` is the hash of the template that asked for it, so that a changed prompt can never be
+mistaken for a changed model.
 """
 
 from __future__ import annotations

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import pytest
+from tests.report.test_exchanges import HOSTILE as RAW
+from tests.report.test_exchanges import run_of
 
 from peerexam.report.html import write_report
 
@@ -136,6 +138,24 @@ def test_hostile_texts_are_shown_and_do_not_run(tab: Tab, make_run: Callable[...
         "[...document.querySelectorAll('*')].every("
         "(node) => [...node.attributes].every((one) => !one.name.startsWith('on')))"
     )
+    assert tab.complaints == []
+
+
+def test_prompts_and_replies_open_beside_their_records(tab: Tab, tmp_path: Path) -> None:
+    run = run_of(tmp_path)
+    tab.open(write_report(run))
+    question = tab.questions.first
+    question.locator("summary").first.click()
+    behind = question.locator(".answer details.behind").first
+    behind.locator("summary").click()
+    sync_api.expect(behind.locator("code").first).to_have_text("peerexam show . 'q0/a'")
+    sync_api.expect(behind.locator(".turn .said").last).to_have_text(f"{RAW} is my answer")
+    question.get_by_text("Verdicts (2)").click()
+    verdict = question.get_by_role("row").filter(has_text="Verdict").locator("details.behind").last
+    verdict.locator("summary").click()
+    sync_api.expect(verdict.locator(".call")).to_have_count(2)
+    sync_api.expect(verdict.locator(".call").last).to_contain_text("Verdict: Response 2")
+    assert tab.page.locator("img").count() == 0
     assert tab.complaints == []
 
 

@@ -88,6 +88,7 @@ class Ledgered(Wrapper):
         try:
             completion = await self.inner.complete(request)
         except CallError as error:
+            error.call = call.key  # so that the record of the failure leads to what was asked
             standing = await self._ledger.record(call, Failure(type(error).__name__, str(error)))
             if isinstance(standing, Completion):
                 return standing  # another process had the answer

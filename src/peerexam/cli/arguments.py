@@ -28,6 +28,9 @@ be concluded (no standings), 130 stopped.
 """
 
 
+_LEDGER = "the ledger: a file or postgresql://…"
+
+
 def parse(argv: Sequence[str]) -> argparse.Namespace:
     """Read the arguments; argparse itself says what is wrong, and exits with 2."""
     parser = build_parser()
@@ -92,9 +95,7 @@ def _config_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def _running_flags(parser: argparse.ArgumentParser, ledger: str = "in the run's folder") -> None:
-    parser.add_argument(
-        "--db", metavar="URL", help=f"the ledger: a file or postgresql://… (default: {ledger})"
-    )
+    parser.add_argument("--db", metavar="URL", help=f"{_LEDGER} (default: {ledger})")
     parser.add_argument("--quiet", action="store_true", help="no progress")
     parser.add_argument(
         "--stall",
@@ -145,6 +146,17 @@ def _folder_commands(commands: Commands) -> None:
     report = _command(commands, "report", "print a run's standings and write its report.html")
     report.add_argument("folder", metavar="DIR")
     _disagreement_flag(report, None, "of an imported run: count it again by another rule for")
+    report.add_argument("--db", metavar="URL", help=f"{_LEDGER} (default: in the run's folder)")
+    show = _command(commands, "show", "print the prompt and raw reply behind a record of a run")
+    show.add_argument("folder", metavar="DIR", help="of a run or a study")
+    show.add_argument(
+        "id",
+        nargs="?",
+        metavar="ID",
+        help="QUESTION, QUESTION/EXAMINEE, QUESTION/EXAMINEE/JUDGE, QUESTION/FIRST/SECOND/JUDGE, "
+        "FILE:LINE, or the first digits of a call (default: list what there is)",
+    )
+    show.add_argument("--db", metavar="URL", help=f"{_LEDGER} (default: in the folder)")
     export = _command(commands, "export", "write a run as a data set, or for another tool")
     export.add_argument("folder", metavar="DIR")
     export.add_argument("--out", metavar="DIR", help="where to (default: DIR/dataset)")

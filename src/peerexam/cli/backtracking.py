@@ -8,7 +8,7 @@ from pathlib import Path
 
 from peerexam.cli import COMPLETE
 from peerexam.cli.mistakes import tasks_from
-from peerexam.cli.output import note, plain, say, say_json
+from peerexam.cli.output import columns, note, plain, say, say_json
 from peerexam.cli.studying import config_from, folder_of, perform
 from peerexam.protocols.backtracking_measures import backtracking_result
 from peerexam.protocols.backtracking_plan import backtracking_plan
@@ -18,6 +18,7 @@ from peerexam.protocols.mistake_finding import drawn
 from peerexam.protocols.progress import Progress
 from peerexam.protocols.reward_training import HeldOut, train_held_out
 from peerexam.protocols.study_result import StudyResult
+from peerexam.report.grid import grid
 from peerexam.report.reward_curve import write_curve
 from peerexam.tasks.mistakes import load_traces
 from peerexam.tasks.step_classifier import check_classifier
@@ -100,20 +101,8 @@ def table_text(found: list[HeldOut]) -> str:
         "n",
         "view",
     )
-    rows = [head, *(_row(one) for one in found)]
-    widths = [max(len(row[at]) for row in rows) for at in range(len(head))]
-    lines = [
-        "  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in rows
-    ]
-    return "\n".join(
-        [
-            lines[0],
-            "─" * sum(widths, 2 * len(widths)),
-            *lines[1:],
-            "",
-            *(f"{one.task}: {one.folder}" for one in found),
-        ]
-    )
+    table = grid(head, [_row(one) for one in found], width=columns())
+    return "\n".join([table, "", *(f"{one.task}: {one.folder}" for one in found)])
 
 
 def _row(one: HeldOut) -> tuple[str, ...]:

@@ -19,6 +19,7 @@ _COMMANDS = {
     "rejudge": "running:rejudge",
     "add": "running:add",
     "report": "folders:report",
+    "show": "showing:show",
     "export": "folders:export",
     "import": "folders:import_results",
     "domains": "domains:show",

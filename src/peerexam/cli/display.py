@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from peerexam.cli.output import note, plain, redact
 from peerexam.printable import log
+from peerexam.report.inert import width_of
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 _EVERY_ON_TERMINAL = 0.25
 _EVERY_ELSEWHERE = 10.0
+_BAR = 20
 
 
 @contextmanager
@@ -92,7 +94,9 @@ class _BarDisplay:
 
     def update(self, now: Snapshot) -> None:
         total = None if now.planned is None else max(now.planned, now.done)
-        self._bar.update(self._task, completed=now.done, total=total, said=describe(now))
+        # Beside the bar and a space on either side of it.
+        said = describe(now, self._bar.console.width - _BAR - 2)
+        self._bar.update(self._task, completed=now.done, total=total, said=said)
         self._bar.refresh()
 
     def warn(self, text: str) -> None:
@@ -109,35 +113,59 @@ def _make_bar() -> tuple[Bar, TaskID]:
     from rich.console import Console
     from rich.progress import BarColumn, TextColumn
     from rich.progress import Progress as Bar
+    from rich.table import Column
 
     console = Console(stderr=True)
     bar = Bar(
-        BarColumn(20),
-        TextColumn("{task.fields[said]}", markup=False),
+        BarColumn(_BAR),
+        TextColumn("{task.fields[said]}", markup=False, table_column=Column(no_wrap=True)),
         console=console,
         auto_refresh=False,
     )
     return bar, bar.add_task("", total=None, said="")
 
 
-def describe(now: Snapshot) -> str:
-    """One line: calls, rate, cost, time left, the oldest call in flight."""
+def describe(now: Snapshot, room: int | None = None) -> str:
+    """One line: calls, rate, cost, time left, and a call that takes unusually long.
+
+    Args:
+        now: Where the run stands.
+        room: Columns that the line may take; what matters least is left out first.
+    """
     calls = f"{now.done}" if now.planned is None else f"{now.done}/{max(now.planned, now.done)}"
-    parts = [f"{calls} calls"] if now.done or now.planned else []
-    if now.replayed:
-        parts.append(f"{now.replayed} replayed")
-    if now.failed:
-        parts.append(f"{now.failed} failed")
-    if now.rate is not None:
-        parts.append(f"{now.rate:.1f}/s")
-    parts.append(_money(now))
-    if now.seconds_left is not None and now.done < (now.planned or 0):
-        parts.append(f"{_clock(now.seconds_left)} left")
-    if now.oldest_agent is not None and now.oldest_seconds >= 1:
-        parts.append(f"oldest: {plain(now.oldest_agent)} {now.oldest_seconds:.0f} s")
-    if now.note:
-        parts.insert(0, plain(now.note))
-    return " · ".join(part for part in parts if part)
+    # In the order in which they are left out, the last first.
+    parts = [
+        f"{calls} calls" if now.done or now.planned else "",
+        f"{now.failed} failed" if now.failed else "",
+        _time_left(now),
+        plain(now.note),
+        _unusual(now),
+        _money(now),
+        "" if now.rate is None else f"{now.rate:.1f}/s",
+        f"{now.replayed} replayed" if now.replayed else "",
+    ]
+    said = [text for text in (parts[at] for at in _SHOWN) if text]
+    for least in reversed(parts[1:]):
+        if room is None or width_of(" · ".join(said)) <= room:
+            break
+        said = [text for text in said if text != least]
+    return " · ".join(said)
+
+
+_SHOWN = (3, 0, 7, 1, 6, 5, 2, 4)
+"""The parts of `describe` in the order in which they stand."""
+
+
+def _time_left(now: Snapshot) -> str:
+    if now.seconds_left is None or now.done >= (now.planned or 0):
+        return ""
+    return f"{_clock(now.seconds_left)} left"
+
+
+def _unusual(now: Snapshot) -> str:
+    if now.oldest_agent is None or not now.oldest_is_unusual:
+        return ""
+    return f"oldest: {plain(now.oldest_agent)} {now.oldest_seconds:.0f} s"
 
 
 def _money(now: Snapshot) -> str:

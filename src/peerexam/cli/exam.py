@@ -9,7 +9,7 @@ from importlib import resources
 from pathlib import Path
 
 from peerexam.cli.machine import note_missing_weights
-from peerexam.cli.output import note, plain, say, say_json
+from peerexam.cli.output import columns, note, plain, say, say_json
 from peerexam.errors import SetupError
 from peerexam.protocols.config import ExamConfig
 from peerexam.protocols.loading import load_config
@@ -17,6 +17,9 @@ from peerexam.protocols.pilot import nobody_may_judge
 from peerexam.protocols.plan import Line, Plan, plan
 from peerexam.protocols.prices import price_text
 from peerexam.protocols.spans import Span
+from peerexam.report.grid import grid
+
+_PLAN_HEADS = ("agent", "does", "least", "expected", "most", "tokens", "cost (expected – most)")
 
 
 def config_from(arguments: argparse.Namespace, *, setting_only: bool = False) -> ExamConfig:
@@ -76,7 +79,7 @@ def print_plan(arguments: argparse.Namespace) -> int:
     if arguments.json:
         say_json(planned.to_json())
     else:
-        say(plan_text(planned))
+        say(plan_text(planned, columns()))
     _warn(config)
     return 0
 
@@ -88,22 +91,21 @@ def _warn(config: ExamConfig) -> None:
         note(plain(f"warning: there will be no standings: {why}"))
 
 
-def plan_text(planned: Plan) -> str:
-    """A plan as a table, with what it rests on."""
-    rows: list[tuple[str, ...]] = [
-        ("agent", "does", "least", "expected", "most", "tokens", "cost (expected – most)")
-    ]
-    rows += [_plan_row(line) for line in planned.lines]
+def plan_text(planned: Plan, width: int | None = None) -> str:
+    """A plan as a table, with what it rests on.
+
+    Args:
+        planned: The plan.
+        width: Columns that the table may take; None lets it be as wide as it is.
+    """
+    rows = [_plan_row(line) for line in planned.lines]
     tokens = planned.tokens
     rows.append(("all", "", *_counts(planned.calls), _thousands(tokens.expected), _total(planned)))
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    lines = [_padded(row, widths) for row in rows]
-    lines.insert(1, "─" * len(lines[0]))
-    lines.insert(-1, "─" * len(lines[0]))
+    table = grid(_PLAN_HEADS, rows, range(2, len(_PLAN_HEADS)), width=width, keys=(0, 1))
     head = f"{planned.questions} questions; calls least, expected and most, tokens expected"
     advice = (f"hint: {text}" for text in planned.hints)
     notes = [*planned.assumptions, *_prices(planned), *advice]
-    return "\n".join([head, "", *lines, "", *(f"- {text}" for text in notes)])
+    return "\n".join([head, "", table, "", *(f"- {text}" for text in notes)])
 
 
 def _plan_row(line: Line) -> tuple[str, ...]:
@@ -116,13 +118,6 @@ def _plan_row(line: Line) -> tuple[str, ...]:
         _thousands(tokens.expected),
         "unknown" if line.cost is None else _money(line.cost),
     )
-
-
-def _padded(row: tuple[str, ...], widths: list[int]) -> str:
-    left, right = row[:2], row[2:]
-    cells = [cell.ljust(width) for cell, width in zip(left, widths[:2], strict=True)]
-    cells += [cell.rjust(width) for cell, width in zip(right, widths[2:], strict=True)]
-    return "  ".join(cells).rstrip()
 
 
 def _counts(span: Span) -> tuple[str, str, str]:

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import get_args
 
 from peerexam.calls import Json
-from peerexam.cli.output import plain, say, say_json
+from peerexam.cli.output import columns, plain, say, say_json
 from peerexam.errors import SetupError
 from peerexam.report.battles import BattlesWritten, Tool, export_battles
 from peerexam.report.export_place import check_export_place
-from peerexam.report.inert import width_of
+from peerexam.report.grid import grid
 from peerexam.stats.results import Rating, rate_results
 
 LAYOUTS: tuple[str, ...] = ("dataset", "arena-rank", "evalica", "fastchat")
@@ -88,16 +88,21 @@ def _rating_json(rating: Rating) -> dict[str, Json]:
 def _ratings_text(ratings: Sequence[Rating]) -> str:
     """The Bradley-Terry ratings, one agent a line."""
     names = [plain(rating.agent).replace("\n", " ") for rating in ratings]
-    wide = max([width_of(name) for name in names] + [len("agent")])
-    lines = [f"{'agent':<{wide}}  rating  interval        win rate %  results"]
-    for name, rating in zip(names, ratings, strict=True):
-        space = " " * (wide - width_of(name))
-        lines.append(
-            f"{name}{space}  {_number(rating.rating, '6.1f'):>6}  {_interval(rating):<14}  "
-            f"{_number(_percent(rating.win_rate), '10.1f'):>10}  {rating.results:>7}"
-            + (f"  {rating.reason}" if rating.reason else "")
+    heads: tuple[str, ...] = ("agent", "rating", "interval", "win rate %", "results", "note")
+    rows: list[tuple[str, ...]] = [
+        (
+            name,
+            _number(rating.rating, ".1f"),
+            _interval(rating),
+            _number(_percent(rating.win_rate), ".1f"),
+            str(rating.results),
+            rating.reason or "",
         )
-    return "\n".join(lines)
+        for name, rating in zip(names, ratings, strict=True)
+    ]
+    if not any(rating.reason for rating in ratings):
+        heads, rows = heads[:-1], [row[:-1] for row in rows]
+    return grid(heads, rows, (1, 3, 4), width=columns())
 
 
 def _number(value: float | None, form: str) -> str:

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from peerexam.cli.output import plain, say, say_json
+from peerexam.cli.output import columns, plain, say, say_json
 from peerexam.errors import DamagedFileError, SetupError
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ _MOST_NAMES = 30
 def report(arguments: argparse.Namespace) -> int:
     """Print a run's standings, and write its report and tables."""
     from peerexam.cli.running import exit_status
+    from peerexam.cli.showing import report_ledger
     from peerexam.protocols.finishing import set_disagreement, tally_folder
     from peerexam.report.benchmark_tables import table_3_text, write_tables
     from peerexam.report.conclusion import has_standings
@@ -37,7 +38,7 @@ def report(arguments: argparse.Namespace) -> int:
     if standings is None:  # as in an imported run
         folder.write_standings(tally_folder(folder.path))
         standings = folder.read_standings()
-    written = write_report(folder.path)
+    written = write_report(folder.path, db=report_ledger(folder.path, arguments.db))
     tables = write_tables(folder.path)
     if arguments.json:
         body: dict[str, Json] = {
@@ -47,7 +48,8 @@ def report(arguments: argparse.Namespace) -> int:
         }
         say_json({"folder": str(folder.path), **body, "standings": standings})
     else:
-        for text in filter(None, (standings_text(standings), table_3_text(standings))):
+        texts = (text(standings, columns()) for text in (standings_text, table_3_text))
+        for text in filter(None, texts):
             say(text)
             say("")
         say(f"report: {written}")

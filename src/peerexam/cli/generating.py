@@ -13,7 +13,7 @@ from peerexam.cli.display import shown
 from peerexam.cli.exam import config_from, plan_text
 from peerexam.cli.interrupt import run_interruptibly
 from peerexam.cli.machine import offer_weights
-from peerexam.cli.output import note, plain, say, say_json
+from peerexam.cli.output import columns, note, plain, say, say_json
 from peerexam.errors import PeerexamError, SetupError
 from peerexam.protocols.checks import PLAYS_DIRECTLY
 from peerexam.protocols.config import ExamConfig
@@ -40,12 +40,12 @@ def generate(arguments: argparse.Namespace) -> int:
         if arguments.json:
             say_json(planned.to_json())
         else:
-            say(plan_text(planned))
+            say(plan_text(planned, columns()))
         return COMPLETE
     hub = _checked(arguments)
     offer_weights(agent.model for agent in config.agents_in("examiner"))
     if not arguments.quiet:
-        note(plan_text(planned))
+        note(plan_text(planned, columns()))
     made = _made(arguments, config, planned)
     finish_dataset(made.folder, parquet=not arguments.no_parquet)
     url = None if hub is None else _pushed(hub, made.folder)

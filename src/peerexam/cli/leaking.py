@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterator
 from pathlib import Path
 
-from peerexam.cli.output import note, plain, say, say_json
+from peerexam.cli.output import columns, note, plain, say, say_json
 from peerexam.errors import SetupError
 from peerexam.protocols.leakage_json import COLUMNS, leakage_json, leakage_rows
 from peerexam.protocols.leaking import (
@@ -16,6 +16,7 @@ from peerexam.protocols.leaking import (
     measure_leakage,
     nearest_rouge_l,
 )
+from peerexam.report.grid import grid
 from peerexam.report.inert import csv_text, printable
 from peerexam.runfolder.folder import write_object
 from peerexam.stats.estimate import Estimate
@@ -75,7 +76,7 @@ def _text(report: LeakageReport) -> Iterator[str]:
         _tail_row("BM25's first hit", report.first),
         _tail_row(f"the nearest of {report.hits}", report.nearest),
     ]
-    yield from _table(rows)
+    yield _table(rows)
     yield ""
     yield f"word for word in a document: {_share(report.contained)}"
     yield ""
@@ -84,7 +85,7 @@ def _text(report: LeakageReport) -> Iterator[str]:
     if report.authors:
         yield ""
         yield "authors against each other: ROUGE-L with the other's nearest question"
-        yield from _table([("author", "other", "mean", "95 % interval", "highest", "≥ 0.7"),
+        yield _table([("author", "other", "mean", "95 % interval", "highest", "≥ 0.7"),
                            *map(_authors_row, report.authors)])  # fmt: skip
     yield ""
     yield LOWER_BOUND
@@ -122,14 +123,8 @@ def _line(text: str) -> str:
     return flat if len(flat) <= 120 else f"{flat[:119]}…"
 
 
-def _table(rows: list[tuple[str, ...]]) -> Iterator[str]:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        cells = [
-            row[0].ljust(widths[0]),
-            *(c.rjust(w) for c, w in zip(row[1:], widths[1:], strict=True)),
-        ]
-        yield "  " + "  ".join(cells).rstrip()
+def _table(rows: list[tuple[str, ...]]) -> str:
+    return grid(rows[0], rows[1:], range(1, len(rows[0])), width=columns())
 
 
 def _number(value: float | None) -> str:

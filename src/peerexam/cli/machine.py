@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from peerexam.cli import COMPLETE, FAILED
-from peerexam.cli.output import note, plain, say, say_json
+from peerexam.cli.output import columns, note, plain, say, say_json
 from peerexam.errors import SetupError
 
 
@@ -33,25 +33,30 @@ def prove(arguments: argparse.Namespace) -> int:
     """Plant biases in simulated players, and find them."""
     from peerexam.cli.interrupt import run_interruptibly
     from peerexam.protocols.selftest import run_selftest
+    from peerexam.report.grid import grid
 
     report = run_interruptibly(run_selftest(arguments.seed))
     checks = [dataclasses.asdict(check) for check in report.checks]
     if arguments.json:
         say_json({"seed": arguments.seed, "ok": report.ok, "checks": checks})
         return COMPLETE if report.ok else FAILED
-    width = max(len(check.name) for check in report.checks)
-    say(f"{'':4}  {'planted and looked for':{width}}  planted    found  interval")
-    for check in report.checks:
-        interval = "" if check.low is None else f"{check.low:.3f} to {check.high:.3f}"
-        say(
-            f"{'ok' if check.ok else 'FAIL':4}  {check.name:{width}}  {_number(check.planted)}  "
-            f"{_number(check.found)}  {interval}".rstrip()
+    heads = ("", "planted and looked for", "planted", "found", "interval")
+    rows = [
+        (
+            "ok" if check.ok else "FAIL",
+            check.name,
+            _number(check.planted),
+            _number(check.found),
+            "" if check.low is None else f"{check.low:.3f} to {check.high:.3f}",
         )
+        for check in report.checks
+    ]
+    say(grid(heads, rows, (2, 3), width=columns(), keys=(0, 1)))
     return COMPLETE if report.ok else FAILED
 
 
 def _number(value: float | None) -> str:
-    return f"{'none':>7}" if value is None else f"{value:7.3f}"
+    return "none" if value is None else f"{value:.3f}"
 
 
 def salvage(arguments: argparse.Namespace) -> int:

@@ -9,10 +9,11 @@ from pathlib import Path
 
 from peerexam.calls import Json
 from peerexam.cli import COMPLETE
-from peerexam.cli.output import plain, say, say_json
+from peerexam.cli.output import columns, plain, say, say_json
 from peerexam.errors import SetupError
 from peerexam.protocols.annotator_agreement import AnnotatorAgreement, annotator_agreement
 from peerexam.protocols.mistake_statistics import DyckCheck, TaskCounts, check_dyck, task_counts
+from peerexam.report.grid import grid
 from peerexam.stats.estimate import Estimate
 from peerexam.tasks.location_votes import read_location_votes
 from peerexam.tasks.mistakes import load_traces
@@ -150,12 +151,5 @@ def _per_cent(value: float | None) -> str:
 
 
 def _table(rows: Sequence[dict[str, Json]]) -> str:
-    lines = [list(rows[0]), *([plain(str(cell)) for cell in row.values()] for row in rows)]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
-    return "\n".join(
-        "  ".join(
-            cell.ljust(width) if column == 0 else cell.rjust(width)
-            for column, (cell, width) in enumerate(zip(line, widths, strict=True))
-        ).rstrip()
-        for line in lines
-    )
+    cells = [[plain(str(cell)) for cell in row.values()] for row in rows]
+    return grid(list(rows[0]), cells, range(1, len(rows[0])), width=columns())

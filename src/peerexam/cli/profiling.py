@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from peerexam.cli.output import note, plain, say, say_json
+from peerexam.cli.showing import ledger_of
 from peerexam.protocols.profile import write_profiles
 from peerexam.report.agent_profiles import AgentProfile, profile_rows
 from peerexam.report.html import write_report
@@ -15,7 +16,7 @@ def profile(arguments: argparse.Namespace) -> int:
     """Write the profiles and the report that shows them."""
     folder = Path(arguments.folder)
     body = write_profiles(folder, [Path(study) for study in arguments.studies])
-    written = write_report(folder)
+    written = write_report(folder, db=ledger_of(folder))
     if arguments.json:
         say_json({**body, "report": str(written)})
         return 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from peerexam.cli.display import shown
 from peerexam.cli.exam import config_from
 from peerexam.cli.interrupt import run_interruptibly
 from peerexam.cli.machine import offer_weights
-from peerexam.cli.output import note, plain, say, say_json
+from peerexam.cli.output import columns, note, plain, say, say_json
 from peerexam.errors import NoStandingsError, SetupError
 from peerexam.protocols import rerunning, runner
 from peerexam.protocols.checks import PLAYS_DIRECTLY
@@ -108,7 +109,7 @@ def _perform(arguments: argparse.Namespace, work: Work, planned: int | None = No
             if arguments.json:
                 say_json({"status": "stopped", "no_standings": plain(str(stop)), "standings": None})
             raise
-    report = write_report(outcome.folder)
+    report = write_report(outcome.folder, db=_ledger(arguments))
     if arguments.json:
         say_json(
             {
@@ -121,7 +122,7 @@ def _perform(arguments: argparse.Namespace, work: Work, planned: int | None = No
             }
         )
     else:
-        say(standings_text(outcome.standings))
+        say(standings_text(outcome.standings, columns()))
         _say_where(outcome, report)
     return exit_status(outcome.standings)
 
@@ -136,5 +137,6 @@ def exit_status(standings: Standings) -> int:
 def _say_where(outcome: Outcome, report: Path) -> None:
     say("")
     say(f"report: {report}")
+    say(f"prompts and replies: peerexam show {shlex.quote(str(outcome.folder))}")
     if outcome.status == "partial":
         note(f"partial: {plain(outcome.reason or 'no reason given')}")

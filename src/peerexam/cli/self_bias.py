@@ -8,10 +8,11 @@ from pathlib import Path
 
 from peerexam.calls import Json
 from peerexam.cli import COMPLETE
-from peerexam.cli.output import note, plain, say, say_json
+from peerexam.cli.output import columns, note, plain, say, say_json
 from peerexam.errors import SetupError
 from peerexam.protocols.self_bias_study import ROLES, study_self_bias
 from peerexam.protocols.study_result import Measure, StudyResult, write_result
+from peerexam.report.grid import grid
 
 _HEAD = ("as", "model", "Eq. 1", "95 % interval", "p", "Holm",
          "third parties", "95 % interval", "p", "Holm", "n")  # fmt: skip
@@ -53,10 +54,10 @@ def _group(text: str) -> list[str]:
 
 def _text(result: StudyResult) -> Iterator[str]:
     yield "self-bias in ranks (negative: ranks itself better than its peers do)"
-    yield from _table([_HEAD, *_bias_rows(result.measures, "self_bias", 2)])
+    yield _table([_HEAD, *_bias_rows(result.measures, "self_bias", 2)])
     yield ""
     yield "the same in win rate (positive: gives itself more wins than its peers do)"
-    yield from _table([_HEAD, *_bias_rows(result.measures, "self_bias_win_rate", 3)])
+    yield _table([_HEAD, *_bias_rows(result.measures, "self_bias_win_rate", 3)])
     for name, part in result.tables["decomposition"].items():
         yield ""
         yield from _decomposition(name, part)
@@ -117,7 +118,7 @@ def _decomposition(name: str, part: Mapping[str, Json]) -> Iterator[str]:
         if part[f"mean_{key}"] is not None
     ]
     if rows:
-        yield from _table([_EFFECTS, *rows])
+        yield _table([_EFFECTS, *rows])
         yield "  findable: the smallest effect that this design finds with 80 % power"
 
 
@@ -157,13 +158,11 @@ def _sources(rows: Sequence[Mapping[str, Json]]) -> Iterator[str]:
             _ratio(one["type_token_ratio"]), _ratio(one["type_token_ratio_equal_words"]),
             alike, str(one["k"]),
         ))  # fmt: skip
-    yield from _table(table)
+    yield _table(table)
 
 
-def _table(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        yield ("  " + "  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True))).rstrip()
+def _table(rows: Sequence[tuple[str, ...]]) -> str:
+    return grid(rows[0], rows[1:], width=columns())
 
 
 def _signed(value: float, digits: int) -> str:

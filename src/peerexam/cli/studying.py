@@ -12,13 +12,14 @@ from peerexam.cli import COMPLETE, PARTIAL
 from peerexam.cli.agent_files import read_agents
 from peerexam.cli.display import shown
 from peerexam.cli.interrupt import run_interruptibly
-from peerexam.cli.output import note, plain, say, say_json
+from peerexam.cli.output import columns, note, plain, say, say_json
 from peerexam.errors import SetupError
 from peerexam.protocols.config import Budget, ExamConfig, Limits
 from peerexam.protocols.progress import Progress
 from peerexam.protocols.study import study_config
 from peerexam.protocols.study_plan import StudyPlan
 from peerexam.protocols.study_result import Measure, StudyResult, write_result
+from peerexam.report.grid import grid
 
 Work = Callable[[Progress, str | None], Coroutine[Any, Any, StudyResult]]
 """From counters to feed and the ledger's path or URL to a result."""
@@ -70,7 +71,7 @@ def perform(arguments: argparse.Namespace, out: Path, plan: StudyPlan, work: Wor
         if arguments.json:
             say_json(plan.to_json())
         else:
-            say(plan_text(plan))
+            say(plan_text(plan, columns()))
         return COMPLETE
     if arguments.stall is not None and not arguments.stall > 0:
         raise SetupError("--stall is a number of seconds above 0")
@@ -88,7 +89,7 @@ def show(result: StudyResult, written: Path | None, *, as_json: bool) -> None:
     if as_json:
         say_json({**result.to_json(), "result": None if written is None else str(written)})
         return
-    say(measures_text(result.measures))
+    say(measures_text(result.measures, columns()))
     for text in result.notes:
         note(f"- {plain(text)}")
     if written is not None:
@@ -98,24 +99,15 @@ def show(result: StudyResult, written: Path | None, *, as_json: bool) -> None:
         note(f"partial: {plain(result.status_reason or 'no reason given')}")
 
 
-def measures_text(measures: Sequence[Measure]) -> str:
-    """Measures as a table, each with its interval and what it rests on."""
-    rows: list[tuple[str, ...]] = [("agent", "on", "measure", "value", "interval", "n")]
-    rows += [_row(one) for one in measures]
-    head, *lines = _padded(rows)
-    return "\n".join([head, "─" * sum(_widths(rows), 10), *lines])
+def measures_text(measures: Sequence[Measure], width: int | None = None) -> str:
+    """Measures as a table, each with its interval and what it rests on.
 
-
-def _padded(rows: Sequence[tuple[str, ...]]) -> list[str]:
-    widths = _widths(rows)
-    return [
-        "  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip()
-        for row in rows
-    ]
-
-
-def _widths(rows: Sequence[tuple[str, ...]]) -> list[int]:
-    return [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    Args:
+        measures: The result's.
+        width: Columns that the table may take; None lets it be as wide as it is.
+    """
+    heads = ("agent", "on", "measure", "value", "interval", "n")
+    return grid(heads, [_row(one) for one in measures], width=width, keys=(0, 1, 2))
 
 
 def _row(one: Measure) -> tuple[str, ...]:
@@ -141,13 +133,13 @@ def _number(value: float, one: Measure) -> str:
     return f"{100 * value:.1f} %" if one.unit == "share" else f"{value:.3f}"
 
 
-def plan_text(plan: StudyPlan) -> str:
-    """A plan as a table."""
-    rows: list[tuple[str, ...]] = [
-        ("agent", "for", "calls: least", "expected", "most", "cost (expected)")
-    ]
+def plan_text(plan: StudyPlan, width: int | None = None) -> str:
+    """A plan as a table, as `measures_text` makes one."""
+    heads = ("agent", "for", "calls: least", "expected", "most", "cost (expected)")
+    rows = []
     for one, cost in zip(plan.work, plan.costs, strict=True):
         counts = (one.calls.least, one.calls.expected, one.calls.most)
         dollars = "unknown" if cost is None else f"${cost.expected:,.4f}"
         rows.append((plain(one.agent), one.task, *(f"{round(n):,}" for n in counts), dollars))
-    return "\n".join([*_padded(rows), "", *(f"- {x}" for x in plan.assumptions)])
+    table = grid(heads, rows, width=width, keys=(0, 1))
+    return "\n".join([table, "", *(f"- {x}" for x in plan.assumptions)])

@@ -10,7 +10,7 @@ from peerexam.cli import COMPLETE, PARTIAL
 from peerexam.cli.agent_files import read_agents
 from peerexam.cli.display import shown
 from peerexam.cli.interrupt import run_interruptibly
-from peerexam.cli.output import note, plain, say, say_json
+from peerexam.cli.output import columns, note, plain, say, say_json
 from peerexam.errors import SetupError
 from peerexam.protocols.progress import Progress
 from peerexam.protocols.style_probe import draw_samples
@@ -51,7 +51,7 @@ def style(arguments: argparse.Namespace) -> int:
     if arguments.json:
         say_json({**result.body, "folder": str(out), "page": str(page)})
     else:
-        say(f"{style_text(result.body)}\n\npage: {page}")
+        say(f"{style_text(result.body, columns())}\n\npage: {page}")
     return _status(result)
 
 

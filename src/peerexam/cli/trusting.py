@@ -13,7 +13,7 @@ from peerexam.cli import COMPLETE, PARTIAL
 from peerexam.cli.agent_files import read_agents
 from peerexam.cli.display import shown
 from peerexam.cli.interrupt import run_interruptibly
-from peerexam.cli.output import note, plain, say, say_json
+from peerexam.cli.output import columns, note, plain, say, say_json
 from peerexam.errors import SetupError
 from peerexam.protocols.progress import Progress
 from peerexam.protocols.trust_assessment import Judgements, assess
@@ -68,7 +68,7 @@ def trust(arguments: argparse.Namespace) -> int:
     if arguments.json:
         say_json(trust_json(report))
     else:
-        say(trust_text(report))
+        say(trust_text(report, columns()))
     return _status(asked)
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from peerexam.agents.base import Agent
-from peerexam.calls import Request, Sampling
+from peerexam.calls import Request, Sampling, joined_calls
 from peerexam.errors import CallError, SetupError
 from peerexam.examiners.asking import Asker, Outcome
 from peerexam.examiners.choosing import Turn
@@ -196,10 +196,11 @@ class YesNoJudge:
             try:
                 completion = await self.agent.complete(request)
             except CallError as error:
-                return Outcome(None, "error", f"{type(error).__name__}: {error}")
+                reason = f"{type(error).__name__}: {error}"
+                return Outcome(None, "error", reason, call=joined_calls(*calls, error.call))
             values.append(completion.logprob if completion.logprobs else math.nan)
             calls.append(completion.call)
-        call = "+".join(filter(None, calls)) or None
+        call = joined_calls(*calls)
         if not all(map(math.isfinite, values)):
             return Outcome(None, "error", "the agent gave no finite log-probabilities", call=call)
         if values[0] == values[1]:

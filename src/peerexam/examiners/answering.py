@@ -93,7 +93,9 @@ class ModelExaminee:
                 completion = await self.agent.complete(Request(rendered.messages, sampling))
         except CallError as error:
             reason = f"{type(error).__name__}: {error}"
-            return Answer(question.id, self.name, "", "error", reason, rendered.prompt_hash)
+            return Answer(
+                question.id, self.name, "", "error", reason, rendered.prompt_hash, error.call
+            )
         return self._recorded(question, completion, chat, rendered.prompt_hash)
 
     def _prompt(self, chat: bool) -> str:

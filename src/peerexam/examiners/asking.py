@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 
 from peerexam.agents.base import Agent
 from peerexam.agents.configured import more_room, widened
-from peerexam.calls import Completion, Message, Request, Sampling, State
+from peerexam.calls import Completion, Message, Request, Sampling, State, joined_calls
 from peerexam.errors import CallError, ContextTooLongError, RefusedParameterError
 from peerexam.examiners.overflow import Shown, overflow_reason
 from peerexam.examiners.parsing import Unreadable
@@ -29,7 +29,7 @@ class Outcome(Generic[T]):
         value: What was read; None where `state` is not `ok`.
         reason: Why there is no value.
         reply: The last reply, where it could not be read.
-        call: Ledger key of the last call.
+        call: Ledger keys of the calls in the order asked, joined by `+`; the last was read.
     """
 
     value: T | None
@@ -111,13 +111,18 @@ class Asker:
         """
         messages, room = rendered.messages, Room(self.sampling.max_tokens)
         outcome: Outcome[T] = Outcome(None, "unparsed", "never asked")
+        earlier: str | None = None
         for attempt in range(self.reasks + 1):
             try:
                 request = Request(messages, self.sampling, draw=attempt)
                 completion = await room.complete(self.agent, request)
             except CallError as error:
-                return self._failed(error, outcome if attempt else None)
+                failed = self._failed(error, outcome if attempt else None)
+                return replace(failed, call=joined_calls(earlier, error.call))
             outcome = _outcome(completion, read)
+            if earlier is not None:
+                outcome = replace(outcome, call=joined_calls(earlier, outcome.call))
+            earlier = outcome.call
             if outcome.state == "ok" or outcome.state in _FINAL:
                 return outcome
             if outcome.state == "truncated" and not room.grow():

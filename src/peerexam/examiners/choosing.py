@@ -128,7 +128,8 @@ async def propose(agent: Agent, rendered: Rendered, sampling: Sampling, draw: in
     try:
         completion = await agent.complete(request)
     except CallError as error:
-        return Proposed("", "error", f"{type(error).__name__}: {error}", rendered.prompt_hash)
+        reason = f"{type(error).__name__}: {error}"
+        return Proposed("", "error", reason, rendered.prompt_hash, error.call)
     text = answer_of(completion)
     call = completion.call or None
     if text is None:
@@ -189,7 +190,9 @@ async def choose(
         completion = await agent.complete(Request(rendered.messages, sampling))
     except CallError as error:
         reason = f"{type(error).__name__}: {error}"
-        return Named(None, state="error", reason=reason, prompt=rendered.prompt_hash)
+        return Named(
+            None, state="error", reason=reason, prompt=rendered.prompt_hash, call=error.call
+        )
     return _named(completion, rendered.prompt_hash, n, verbatim)
 
 

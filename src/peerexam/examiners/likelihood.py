@@ -8,7 +8,7 @@ import math
 from dataclasses import dataclass
 
 from peerexam.agents.base import Agent
-from peerexam.calls import Request, Sampling, State, canonical_json
+from peerexam.calls import Request, Sampling, State, canonical_json, joined_calls
 from peerexam.errors import CallError, ContextTooLongError, SetupError
 from peerexam.examiners.overflow import overflow_reason
 from peerexam.examiners.prompts import PromptLibrary, Rendered
@@ -54,10 +54,11 @@ class Gain:
 
 @dataclass(frozen=True, slots=True)
 class NoGain:
-    """Why an answer has no value."""
+    """Why an answer has no value, and the ledger keys of the calls that were made for it."""
 
     state: State
     reason: str
+    calls: tuple[str, ...] = ()
 
 
 class LikelihoodJudge:
@@ -189,19 +190,24 @@ class LikelihoodJudge:
             request = Request(self._prompt(asked).messages, Sampling(), continuation=continuation)
             try:
                 completion = await self.agent.complete(request)
-            except ContextTooLongError as error:
-                return NoGain("error", overflow_reason(self.name, "answer", error))
             except CallError as error:
-                return NoGain("error", f"{type(error).__name__}: {error}")
+                return NoGain(
+                    "error", self._reason(error), tuple(filter(None, (*calls, error.call)))
+                )
+            calls += filter(None, [completion.call])
             if not completion.logprobs or not math.isfinite(completion.logprob):
-                return NoGain("error", "the agent gave no finite log-probabilities of the answer")
+                reason = "the agent gave no finite log-probabilities of the answer"
+                return NoGain("error", reason, tuple(calls))
             sums.append(completion.logprob)
             tokens = len(completion.logprobs)
-            calls.append(completion.call)
         alone, given = sums
-        return Gain(given - alone, tokens, tuple(call for call in calls if call))
+        return Gain(given - alone, tokens, tuple(calls))
+
+    def _reason(self, error: CallError) -> str:
+        if isinstance(error, ContextTooLongError):
+            return overflow_reason(self.name, "answer", error)
+        return f"{type(error).__name__}: {error}"
 
 
 def _keys(*gains: Gain | NoGain) -> str | None:
-    keys = [key for gain in gains if isinstance(gain, Gain) for key in gain.calls]
-    return "+".join(dict.fromkeys(keys)) or None
+    return joined_calls(*(key for gain in gains for key in gain.calls))

@@ -125,7 +125,9 @@ class ModelAuthor:
             completion = await self.agent.complete(Request(rendered.messages, sampling, draw))
         except CallError as error:
             why = f"{type(error).__name__}: {error}"
-            return Reference(question.id, self.name, draw, "", None, "error", why, prompt)
+            return Reference(
+                question.id, self.name, draw, "", None, "error", why, prompt, error.call
+            )
         text, state, reason = _kept(completion)
         call = completion.call or None
         return Reference(question.id, self.name, draw, text, None, state, reason, prompt, call)

@@ -139,7 +139,8 @@ class ModelRewriter:
         try:
             completion = await self.agent.complete(Request(rendered.messages, sampling))
         except CallError as error:
-            return Rewriting("", "error", f"{type(error).__name__}: {error}", prompt=prompt)
+            reason = f"{type(error).__name__}: {error}"
+            return Rewriting("", "error", reason, prompt=prompt, call=error.call)
         return _rewriting(completion, prompt)
 
 

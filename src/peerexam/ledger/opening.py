@@ -6,7 +6,9 @@ import logging
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from peerexam.errors import LedgerFileError, MissingExtraError, SetupError
 from peerexam.ledger.audit import AuditableLedger
@@ -61,30 +63,46 @@ def open_ledger(where: str | Path) -> AuditableLedger:
         MissingExtraError: PostgreSQL's driver is not installed.
         SetupError: The URL names no file, or a database that is not supported.
     """
+    place = ledger_place(where)
+    if isinstance(place, Path):
+        return SqliteLedger.open(place)
+    opened: AuditableLedger = import_postgres("postgres").PostgresLedger.open(place)
+    return opened
+
+
+def ledger_place(where: str | Path) -> Path | str:
+    """The file in which a ledger is, or the URL of the PostgreSQL database.
+
+    Raises:
+        SetupError: The URL names no file, or a database that is not supported.
+    """
     url = _SCHEME.fullmatch(where) if isinstance(where, str) else None
     if url is None:
-        return SqliteLedger.open(Path(where))
+        return Path(where)
     scheme, rest = url.group(1).lower(), url.group(2)
     if scheme in ("postgresql", "postgres"):
-        return _open_postgres(str(where))
+        return str(where)
     if scheme != "sqlite":
         raise SetupError(
             f"no ledger is kept in '{scheme}://': give a path, sqlite:///PATH or postgresql://…"
         )
     if not rest.startswith("/") or rest == "/":
         raise SetupError("a ledger's URL is sqlite:///relative/path or sqlite:////absolute/path")
-    return SqliteLedger.open(Path(rest[1:]))
+    return Path(rest[1:])
 
 
-def _open_postgres(url: str) -> AuditableLedger:
+def import_postgres(module: str) -> Any:
+    """A module of the ledger in PostgreSQL, whose driver is an extra.
+
+    Raises:
+        MissingExtraError: The driver is not installed.
+    """
     try:
-        from peerexam.ledger.postgres import PostgresLedger
+        return import_module(f"peerexam.ledger.{module}")
     except ModuleNotFoundError as error:
         missing = error.name or ""
     except ImportError:
         missing = "psycopg"  # it is there, and finds no libpq
-    else:
-        return PostgresLedger.open(url)
     if missing.partition(".")[0] != "psycopg":
         raise ModuleNotFoundError(f"No module named '{missing}'", name=missing)
     raise MissingExtraError(

@@ -79,18 +79,29 @@ def prepare(server: Server, connection: Connection) -> None:
             connection.execute(_TABLES)
             connection.execute("INSERT INTO peerexam.ledger VALUES (%s)", (SCHEMA,))
             return
-        if not _exists(connection, "to_regclass('peerexam.ledger')"):
-            raise LedgerFileError(
-                f"{server.label}: the schema peerexam in this database belongs to another program; "
-                "it was left as it is: name another database"
-            )
-        row = connection.execute("SELECT max(schema) FROM peerexam.ledger").fetchone()
-        schema = row[0] if row else None
-        if schema != SCHEMA:
-            raise LedgerFileError(
-                f"{server.label}: this ledger has schema {schema}, and this peerexam knows "
-                f"{SCHEMA}; it was left as it is: update peerexam, or name another database"
-            )
+        check(server, connection)
+
+
+def check(server: Server, connection: Connection) -> None:
+    """Refuse a database without a ledger that this peerexam can read; nothing is written.
+
+    Raises:
+        LedgerFileError: As `prepare`, or there is no ledger.
+    """
+    if not _exists(connection, "to_regnamespace('peerexam')"):
+        raise LedgerFileError(f"{server.label}: there is no ledger here; name it with --db")
+    if not _exists(connection, "to_regclass('peerexam.ledger')"):
+        raise LedgerFileError(
+            f"{server.label}: the schema peerexam in this database belongs to another program; "
+            "it was left as it is: name another database"
+        )
+    row = connection.execute("SELECT max(schema) FROM peerexam.ledger").fetchone()
+    schema = row[0] if row else None
+    if schema != SCHEMA:
+        raise LedgerFileError(
+            f"{server.label}: this ledger has schema {schema}, and this peerexam knows "
+            f"{SCHEMA}; it was left as it is: update peerexam, or name another database"
+        )
 
 
 def _exists(connection: Connection, what: str) -> bool:

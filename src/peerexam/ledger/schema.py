@@ -153,12 +153,12 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute(f"PRAGMA cache_size = {-_CACHE_KIB}")
     connection.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")
-    if _schema(connection, path) != SCHEMA:
+    if stored_schema(connection, path) != SCHEMA:
         _create_or_upgrade(connection, path)
     _use_wal(connection)
 
 
-def _schema(connection: sqlite3.Connection, path: Path) -> int:
+def stored_schema(connection: sqlite3.Connection, path: Path) -> int:
     """The schema of a ledger that this peerexam can use, 0 for a file that holds nothing at all."""
     (owner,) = connection.execute("PRAGMA application_id").fetchone()
     (schema,) = connection.execute("PRAGMA user_version").fetchone()
@@ -187,7 +187,7 @@ def _create_or_upgrade(connection: sqlite3.Connection, path: Path) -> None:
     connection.execute("BEGIN IMMEDIATE")
     try:
         # Another process may have done it while this one waited for the lock.
-        schema = _schema(connection, path)
+        schema = stored_schema(connection, path)
         if schema == 0:
             for statement in _TABLES:
                 connection.execute(statement)

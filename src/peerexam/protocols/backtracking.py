@@ -115,7 +115,8 @@ async def backtrack(
     errors = [reply.error for reply in replies if reply.error]
     lost = len(errors)
     if not drawn and errors:
-        return Mended("error", trace.steps, trace.answer, reason=errors[0], lost=lost)
+        calls = tuple(reply.call for reply in replies if reply.call)
+        return Mended("error", trace.steps, trace.answer, reason=errors[0], calls=calls, lost=lost)
     differing = [one for one in drawn if not same_step(one.text, old)]
     if not differing:
         return Mended("kept", trace.steps, trace.answer, len(drawn), lost=lost)
@@ -186,11 +187,11 @@ async def _continued(writer: ThoughtWriter, trace: Trace, steps: tuple[str, ...]
             reason = f"no answer within {len(steps)} steps"
             return Mended("unanswered", steps, None, reason=reason, calls=tuple(calls))
         reply = await ask(writer.agent, writer.greedy(trace.task, trace.input, steps))
+        if reply.call is not None:
+            calls.append(reply.call)
         if reply.error is not None:
             return Mended("error", steps, None, reason=reply.error, calls=tuple(calls))
         text = cleaned(reply.text or "")
-        if reply.completion is not None:
-            calls.append(reply.completion.call)
         if not text:
             reason = f"nothing came as thought {len(steps) + 1}"
             return Mended("unanswered", steps, None, reason=reason, calls=tuple(calls))

@@ -35,6 +35,9 @@ _MOST_QUESTIONS = 10_000_000
 PLAYS_DIRECTLY = "sim"
 """Simulated players differ by name, so that three equal ones are three."""
 
+HANDED_OVER = "given"
+"""In place of a provider: the agent is an object that the caller of `run` hands over."""
+
 
 def check(config: ExamConfig, *, setting_only: bool = False) -> Iterator[tuple[Place, str]]:
     """Every problem with its place, in no particular order.
@@ -69,6 +72,8 @@ def _models(agents: Sequence[AgentConfig]) -> Iterator[tuple[Place, str]]:
             provider, model = parse_model(agent.model)[:2]
         except SetupError as error:
             yield place, str(error)
+            continue
+        if provider == HANDED_OVER:
             continue
         if provider not in providers:
             yield place, f"no provider '{provider}'; {suggest(provider, providers)}"

@@ -6,8 +6,10 @@ wrong without asking a model is found here, all of it at once, each with its lin
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path, PurePath
+from typing import Any
+from urllib.parse import quote
 
 import yaml
 from pydantic import BaseModel, ValidationError
@@ -15,7 +17,7 @@ from pydantic import BaseModel, ValidationError
 from peerexam.agents.model_paths import model_path
 from peerexam.calls import Json
 from peerexam.errors import ConfigError
-from peerexam.protocols.checks import check, check_agents
+from peerexam.protocols.checks import HANDED_OVER, check, check_agents
 from peerexam.protocols.config import AgentConfig, ExamConfig
 from peerexam.protocols.document import Document, Place, read_document
 from peerexam.protocols.domains import domain_problems, is_built_in
@@ -27,33 +29,38 @@ Problem = tuple[Place, str]
 
 
 def load_config(
-    path: Path | str,
+    source: Path | str | Mapping[str, Json],
     *,
     environ: Mapping[str, str],
     overrides: Sequence[str] = (),
     setting_only: bool = False,
+    handed_over: Collection[str] = (),
 ) -> ExamConfig:
     """Read, override and check a config.
 
     Args:
-        path: YAML, or JSON or TOML by its suffix. Relative paths in it are relative to its
-            folder; those in the environment and in overrides to the working directory.
+        source: A file's path (YAML, or JSON or TOML by its suffix), or what would stand in one.
+            Relative paths in a file are relative to its folder; those in a mapping, in the
+            environment and in overrides to the working directory.
         environ: `PEEREXAM_SEED`, `PEEREXAM_OUTPUT`, and `PEEREXAM_SET__…` for any other setting.
         overrides: `key.path=value`, the last one wins.
         setting_only: Its questions are set, whatever file of questions it names, and nobody need
             answer or judge.
+        handed_over: Names of agents that are objects of the caller's. In the list they need no
+            `model`; where there is no list, they are the agents.
 
     Raises:
         ConfigError: Everything that is wrong, a line each.
     """
-    path = Path(path)
-    document = read_document(path)
+    path, document = _document(source)
     if not isinstance(document.value, dict):
         what = "is empty" if document.value is None else "must be a mapping of keys to values"
         raise ConfigError(f"the file {what}; `peerexam init` writes one to start from", path)
     settings = [*from_environment(environ), *from_flags(overrides)]
-    based = _resolve_paths(document.value, path.resolve().parent)
-    value, origins = apply(based, settings)
+    based = (
+        document.value if path is None else _resolve_paths(document.value, path.resolve().parent)
+    )
+    value, origins = apply(_with_models(based, handed_over), settings)
     value = _resolve_paths(value, Path.cwd())
     voice = _Voice(path, document, origins)
     voice.stop_if(find_secrets(value))
@@ -66,6 +73,36 @@ def load_config(
     found = check(config, setting_only=setting_only)
     voice.stop_if([*found, *domain_problems(config.questions)])
     return config
+
+
+def _document(source: Path | str | Mapping[str, Json]) -> tuple[Path | None, Document]:
+    if isinstance(source, Mapping):
+        return None, Document(_plain(source))
+    path = Path(source)
+    return path, read_document(path)
+
+
+def _plain(value: Any) -> Json:
+    """What a caller wrote, as a file would have it: dicts, lists, and paths as text."""
+    if isinstance(value, Mapping):
+        return {key: _plain(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(entry) for entry in value]
+    return str(value) if isinstance(value, PurePath) else value
+
+
+def _with_models(value: dict[str, Json], handed_over: Collection[str]) -> dict[str, Json]:
+    """With a model for those agents that are the caller's own and have none."""
+    agents = value.get("agents", [{"name": name} for name in handed_over])
+    if not handed_over or not isinstance(agents, list):
+        return value
+    return {**value, "agents": [_with_model(agent, handed_over) for agent in agents]}
+
+
+def _with_model(agent: Json, handed_over: Collection[str]) -> Json:
+    if not isinstance(agent, dict) or "model" in agent or agent.get("name") not in handed_over:
+        return agent
+    return {**agent, "model": f"{HANDED_OVER}/{quote(agent['name'], safe='')}"}
 
 
 def without_file(config: ExamConfig) -> ExamConfig:
@@ -156,7 +193,7 @@ _Dumper.add_representer(str, _represent_text)
 class _Voice:
     """Says where a problem stands: the file's line, or who else set the value."""
 
-    def __init__(self, path: Path, document: Document, origins: Mapping[Place, str]) -> None:
+    def __init__(self, path: Path | None, document: Document, origins: Mapping[Place, str]) -> None:
         self._path = path
         self._document = document
         self._origins = origins
@@ -181,6 +218,8 @@ class _Voice:
     def _where(self, line: int | None, origin: str | None) -> str:
         if origin is not None:
             return f"{origin}: "
+        if self._path is None:
+            return ""
         return f"{self._path}:{line}: " if line else f"{self._path}: "
 
     def _line(self, place: Place) -> int | None:

@@ -17,6 +17,15 @@ from peerexam.calls import Completion
 _RATE_OVER = 30.0
 """Seconds over which the rate is taken: long enough to be steady, short enough to be true."""
 
+_FEWEST_CALLS, _FEWEST_SECONDS = 10, 10.0
+"""Before so many paid calls have ended, over so long a time, the time left is not told."""
+
+_UNUSUAL = 4.0
+"""A call that takes so many times the mean of those that ended is unusual."""
+
+_LEAST_UNUSUAL = 15.0
+"""Seconds before which no call is unusual."""
+
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
@@ -32,9 +41,12 @@ class Snapshot:
         cost: US dollars of the calls whose cost is known.
         unpriced: Calls paid for whose cost is unknown.
         rate: Calls ending a second, lately; None before any has.
-        seconds_left: By that rate; None where rate or plan is unknown.
+        seconds_left: By the mean rate of the calls that were paid for since the first of them, so
+            that neither a burst of replayed calls nor a phase of slow ones swings it; None before
+            there is enough to go by, or where the plan is unknown.
         oldest_agent: Whose call has been under way longest, None where none is.
         oldest_seconds: For how long.
+        oldest_is_unusual: Whether that is much longer than such calls take.
         note: What the run is doing, in a word or two.
     """
 
@@ -51,6 +63,7 @@ class Snapshot:
     oldest_agent: str | None
     oldest_seconds: float
     note: str
+    oldest_is_unusual: bool = False
 
 
 class UnderWay(NamedTuple):
@@ -86,25 +99,30 @@ class Lane:
     unpriced: int = 0
     ends: deque[float] = field(default_factory=lambda: deque(maxlen=2000))
     odd_endings: Counter[tuple[str, str | None]] = field(default_factory=Counter)
+    first_started: float | None = None
+    seconds: float = 0.0
 
     def started(self, agent: str, role: str | None = None) -> int:
         """Note that a call of an agent starts."""
         self.tickets += 1
-        self.under_way[self.tickets] = UnderWay(agent, role, self.clock())
+        now = self.clock()
+        self.first_started = now if self.first_started is None else self.first_started
+        self.under_way[self.tickets] = UnderWay(agent, role, now)
         return self.tickets
 
     def finished(self, ticket: int, completion: Completion | None) -> None:
         """Note how a call ended."""
-        call = self.under_way.pop(ticket, None)
+        begun = self.under_way.pop(ticket, None)
         self.done += 1
         self.ended_at = self.clock()
+        self.seconds += 0.0 if begun is None else self.ended_at - begun.since
         self.ends.append(self.ended_at)
         if completion is None:
             self.failed += 1
             return
         self.tokens += completion.usage.total
-        if call is not None and completion.state == "ok":
-            self._look_at_the_end(call.agent, completion.finish_reason)
+        if begun is not None and completion.state == "ok":
+            self._look_at_the_end(begun.agent, completion.finish_reason)
         if completion.cost is None:
             self.unpriced += 1
         else:
@@ -132,6 +150,18 @@ class Lane:
         if len(self.ends) < 2 or now <= self.ends[0]:
             return None
         return len(self.ends) / (now - self.ends[0])
+
+    def seconds_for(self, calls: int) -> float | None:
+        """How long so many calls will take at the mean rate so far; None where that is too new."""
+        if self.first_started is None or self.done < _FEWEST_CALLS:
+            return None
+        elapsed = self.clock() - self.first_started
+        return None if elapsed < _FEWEST_SECONDS else calls * elapsed / self.done
+
+    def is_unusual(self, seconds: float) -> bool:
+        """Whether a call that is under way for so long takes much longer than those that ended."""
+        usual = self.seconds / self.done if self.done else 0.0
+        return seconds >= max(_LEAST_UNUSUAL, _UNUSUAL * usual)
 
 
 class Progress:
@@ -183,9 +213,10 @@ class Progress:
         asked, paid = self.asked, self._paid if self._tells_paid else self.asked
         rate = asked.rate()
         left = None
-        if rate and self.planned is not None:
-            left = max(0, self.planned - asked.done) / rate
+        if self.planned is not None:
+            left = paid.seconds_for(max(0, self.planned - asked.done))
         oldest = paid.oldest()
+        oldest_seconds = 0.0 if oldest is None else paid.clock() - oldest.since
         return Snapshot(
             self.planned,
             asked.done,
@@ -198,6 +229,7 @@ class Progress:
             rate,
             left,
             None if oldest is None else oldest.agent,
-            0.0 if oldest is None else paid.clock() - oldest.since,
+            oldest_seconds,
             self.note,
+            paid.is_unusual(oldest_seconds),
         )

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from peerexam.calls import joined_calls
 from peerexam.examiners.asking import Outcome
 from peerexam.examiners.base import Checker
 from peerexam.examiners.overflow import is_overflow
@@ -178,6 +179,7 @@ async def _checked(
     if checker is None:
         return replace(other, reason="not checked: the checker is not here"), None
     outcome = await checker.same(question, first.text, other.text)
+    other = replace(other, call=joined_calls(other.call, outcome.call))
     if outcome.value is None:
         why = f"not checked ({outcome.state}): {outcome.reason}"
         return replace(other, reason=why), outcome

@@ -20,7 +20,9 @@ from typing import Any, TypeVar
 from peerexam import event_loop
 from peerexam.agents.base import Agent
 from peerexam.agents.garbage import rare_collections
+from peerexam.calls import Json
 from peerexam.errors import BudgetReachedError, NoStandingsError
+from peerexam.protocols.annotators import Annotators
 from peerexam.protocols.claiming import claimed
 from peerexam.protocols.config import ExamConfig
 from peerexam.protocols.domains import domain_count
@@ -33,7 +35,7 @@ from peerexam.protocols.outcome import Outcome
 from peerexam.protocols.pilot import check_judges
 from peerexam.protocols.pilot import pilot as hold_pilot
 from peerexam.protocols.probing import write_probes
-from peerexam.protocols.probing_exam import probe_for_fitness
+from peerexam.protocols.probing_exam import probe_for_fitness, probe_plan
 from peerexam.protocols.progress import Progress
 from peerexam.protocols.question_notes import Annotated, annotate, write_notes
 from peerexam.protocols.running import examine_all
@@ -105,10 +107,11 @@ async def _hold(
     try:
         if piloted:
             await _pilot(config, scene, progress)
-        _note(progress, "setting questions")
+        if config.questions.file is None:
+            _note(progress, "setting questions")
         questions = await _questions(config, scene)
         planned = questions.planned
-        _note(progress, "asking for levels and references")
+        _note(progress, _asked_about(scene.annotators))
         annotated = await _annotated(questions, scene, config)
     except BudgetReachedError as reached:
         return await _before_any_question(config, folder, scene, planned, reached)
@@ -117,7 +120,8 @@ async def _hold(
     if not questions.questions:
         why = "no question is left" if annotated.references else "no examiner set a single question"
         raise NoStandingsError(f"{why}:\n" + "\n".join(questions.notes))
-    _note(progress, "probing judges")
+    if probe_plan(config) is not None:
+        _note(progress, "probing judges")
     probed = await probe_for_fitness(config, folder, scene.cast.judges)
     _note(progress, "examining")
     joined = [agent.name for agent in config.agents if agent.joined]
@@ -169,7 +173,7 @@ async def _before_any_question(
 
 
 def run(
-    config: ExamConfig | Path | str,
+    config: ExamConfig | Path | str | Mapping[str, Json],
     out: Path | str | None = None,
     *,
     db: str | None = None,
@@ -180,15 +184,16 @@ def run(
     """The same for callers without an event loop, and inside a running one (a notebook).
 
     Args:
-        config: An `ExamConfig`, or the path of an EXAM.yaml.
+        config: An `ExamConfig`, the path of an EXAM.yaml, or a dict of what would stand in one.
         out: The run's folder; by default the config's `output`, or `runs/NAME`.
         db: Ledger, a path or URL.
-        agents: Agents of your own by their name in the exam.
+        agents: Agents of your own by their name in the exam; in `config` they need no `model`,
+            and where it has no `agents` at all, these are they.
         replace: Whether results of another set-up in the folder may be replaced.
         pilot: See `run_exam`.
     """
     if not isinstance(config, ExamConfig):
-        config = load_config(config, environ=os.environ)
+        config = load_config(config, environ=os.environ, handed_over=tuple(agents or ()))
     folder = Path(out) if out is not None else default_folder(config)
     return in_own_loop(run_exam(config, folder, db=db, agents=agents, replace=replace, pilot=pilot))
 
@@ -243,6 +248,13 @@ async def _questions(config: ExamConfig, scene: Stage) -> QuestionSet:
     return await exam_questions(config, list(scene.cast.examiners.values()))
 
 
+def _asked_about(asked: Annotators) -> str:
+    """What is asked about the questions, as a phase; empty where nothing is."""
+    kinds = {"levels": asked.classifiers, "references": asked.authors}
+    said = " and ".join(kind for kind, who in kinds.items() if who)
+    return said and f"asking for {said}"
+
+
 def _note(progress: Progress | None, text: str) -> None:
-    if progress is not None:
+    if progress is not None and text:
         progress.note = text

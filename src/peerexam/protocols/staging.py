@@ -33,7 +33,7 @@ from peerexam.examiners.simulated import SimPlayer, build_sim_players
 from peerexam.ledger.base import Ledger
 from peerexam.ledger.opening import ledger_to_ask_with
 from peerexam.protocols.annotators import Annotators, annotators
-from peerexam.protocols.checks import PLAYS_DIRECTLY, agent_spec
+from peerexam.protocols.checks import HANDED_OVER, PLAYS_DIRECTLY, agent_spec
 from peerexam.protocols.config import AgentConfig, Budget, ExamConfig, RoleName
 from peerexam.protocols.counting import BEFORE_ANY_ANSWER
 from peerexam.protocols.descriptors import most_at_once
@@ -124,7 +124,10 @@ async def stage(
     given = dict(agents or {})
     unknown = sorted(set(given) - {agent.name for agent in config.agents})
     if unknown:
-        raise SetupError(f"'{unknown[0]}' was handed over and is not among the exam's agents")
+        raise SetupError(
+            f"'{unknown[0]}' was handed over and is not among the exam's agents: add "
+            f"{{name: {unknown[0]}}} to agents, or leave it out"
+        )
     rubric = load_rubric(config.judging.rubric) if config.judging.rubric else Rubric()
     async with AsyncExitStack() as stack:
         ledger = await stack.enter_async_context(
@@ -309,6 +312,11 @@ class _Builder:
         self._meters.session.when_over(breaker.stop)
         lane = self._progress.paid
         given = self._given.get(agent.name)
+        if given is None and agent_spec(agent).provider == HANDED_OVER:
+            raise SetupError(
+                f"agent '{agent.name}' ({agent.model}) is an object in a Python program: hand it "
+                f"over again, as in peerexam.run(…, agents={{'{agent.name}': …}})"
+            )
         build = partial(assemble, agent_spec(agent)) if given is None else partial(wrap, given)
         return build(
             settings,

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from peerexam.calls import Completion
+from peerexam.calls import Completion, calls_of
 from peerexam.ledger.base import Ledger
 from peerexam.protocols.examination import Block
 from peerexam.runfolder import RecordWriter
@@ -113,9 +113,9 @@ def _is_clean(block: Block) -> bool:
 def _last_call(parts: Iterable[Block]) -> str | None:
     """One of the calls behind a question's records, None where no model was asked."""
     calls = (
-        record.call
+        calls_of(record.call)
         for part in parts
         for records in (part.verdicts, part.marks, part.answers)
         for record in records
     )
-    return next((call for call in calls if call is not None), None)
+    return next((keys[-1] for keys in calls if keys), None)

@@ -176,10 +176,12 @@ class Reply:
     Attributes:
         completion: None where the call failed.
         error: Why it failed, as `CLASS: message`.
+        call: Ledger key of the call, failed or not; None where it is in no ledger.
     """
 
     completion: Completion | None
     error: str | None = None
+    call: str | None = None
 
     @property
     def text(self) -> str | None:
@@ -196,6 +198,7 @@ async def ask(agent: Agent, request: Request) -> Reply:
         BudgetReachedError: The budget stops the call.
     """
     try:
-        return Reply(await agent.complete(request))
+        completion = await agent.complete(request)
     except CallError as error:
-        return Reply(None, f"{type(error).__name__}: {error}")
+        return Reply(None, f"{type(error).__name__}: {error}", error.call)
+    return Reply(completion, call=completion.call or None)

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from peerexam.agents.base import Agent
+from peerexam.calls import calls_of
 from peerexam.errors import SetupError
 from peerexam.examiners.base import Judge
 from peerexam.ledger.base import Ledger
@@ -135,8 +136,12 @@ def _asks(labels: HumanLabels) -> Iterator[_Ask]:
 
 
 async def _cost(ledger: Ledger, verdict: Verdict) -> CallCost:
-    """What the call behind a verdict took, as the ledger has it."""
-    done = await ledger.completion(verdict.call) if verdict.call else None
-    if done is None:
-        return CallCost(verdict.question_id, None, None)
-    return CallCost(verdict.question_id, done.cost, done.latency)
+    """What the calls behind a verdict took together, as the ledger has them."""
+    done = [await ledger.completion(key) for key in calls_of(verdict.call)]
+    costs = [one.cost for one in done if one is not None and one.cost is not None]
+    waits = [one.latency for one in done if one is not None and one.latency is not None]
+    return CallCost(
+        verdict.question_id,
+        sum(costs) if done and len(costs) == len(done) else None,
+        sum(waits) if done and len(waits) == len(done) else None,
+    )

@@ -14,19 +14,21 @@ from peerexam.report.benchmark_view import (
     table_3_columns,
 )
 from peerexam.report.conclusion import Standings
+from peerexam.report.grid import grid
 from peerexam.report.inert import Cell, csv_text, printable
-from peerexam.report.tables import grid, write_leaderboard
+from peerexam.report.tables import write_leaderboard
 from peerexam.runfolder import RunFolder
 
 _PARTS = {"": "percent", "_low": "low", "_high": "high", "_answers": "n"}
 """Endings of a column of the CSV file, and what they hold."""
 
 
-def table_3_text(standings: Standings) -> str:
+def table_3_text(standings: Standings, width: int | None = None) -> str:
     """Full-mark answers by cognitive level for a terminal; empty where no question has a level.
 
     Args:
         standings: `standings.json` as it was read.
+        width: Columns that the table may take; None lets it be as wide as it is.
 
     Returns:
         Lines of plain text, control characters made visible, without a newline at the end.
@@ -41,7 +43,7 @@ def table_3_text(standings: Standings) -> str:
         (printable(" / ".join(row.names)), *(cell.text for cell in row.cells)) for row in table.rows
     ]
     columns = ("examinee", *(printable(name.lower()) for name in table.columns))
-    return f"{head}\n\n{grid(columns, rows, set(range(1, len(columns))))}"
+    return f"{head}\n\n{grid(columns, rows, range(1, len(columns)), width=width)}"
 
 
 def table_3_csv(standings: Standings) -> str:

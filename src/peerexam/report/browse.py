@@ -12,7 +12,9 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from peerexam.calls import Json
+from peerexam.ledger.reading import CallReader
 from peerexam.records import Answer, Mark, Question, Ranking
+from peerexam.report.exchanges import ROOM, Behind, embed
 from peerexam.runfolder import RunFolder
 from peerexam.runfolder.columns import RecordStream
 
@@ -21,7 +23,7 @@ T = TypeVar("T")
 QUESTION_LIMIT = 2000
 """A page holds at most so many questions; of more, a seeded sample."""
 
-_VERDICT = ("judge", "first", "second", "state", "winner", "reason", "reply")
+_VERDICT = ("judge", "first", "second", "state", "winner", "reason", "reply", "call")
 _WINNERS = {"first": 0, "second": 1, "tie": 2, None: None}
 
 
@@ -46,25 +48,41 @@ class Browsable:
     """What the question browser shows.
 
     Attributes:
-        body: `{"names": [NAME], "questions": [...]}` for the page's script.
+        body: `{"names": [NAME], "questions": [...]}` for the page's script, and `exchanges` where
+            there is a ledger.
         total: Questions of the run.
         shown: Questions in the body.
         tally: Counts over all questions of the run.
+        asked: Of the questions in the body, those behind whose records there is a call.
+        opened: Of these, those whose prompts and replies are in the body.
     """
 
     body: dict[str, Json]
     total: int
     shown: int
     tally: Tally
+    asked: int = 0
+    opened: int = 0
 
 
-def browsable(folder: RunFolder, seed: int = 0, limit: int = QUESTION_LIMIT) -> Browsable:
+def browsable(
+    folder: RunFolder,
+    seed: int = 0,
+    limit: int = QUESTION_LIMIT,
+    reader: CallReader | None = None,
+    room: int = ROOM,
+) -> Browsable:
     """Gather what is shown, reading the records as a stream.
 
     Args:
         folder: The run.
         seed: Of the sample, where there are more questions than `limit`.
         limit: At most so many questions; a question and its follow-ups stay together.
+        reader: The ledger with the prompts and replies; None leaves them out.
+        room: Characters of prompts and replies at most.
+
+    Raises:
+        LedgerFileError: The ledger cannot be read.
     """
     tally = Tally()
     families: dict[str, list[str]] = {}
@@ -78,7 +96,11 @@ def browsable(folder: RunFolder, seed: int = 0, limit: int = QUESTION_LIMIT) -> 
     kept = sample_families(families, seed, limit)
     sheet = _Sheet()
     _fill(sheet, folder, _Chosen(kept, everything=len(kept) == len(root_of)))
-    return Browsable(sheet.body(), len(root_of), len(sheet.questions), tally)
+    body, opened = sheet.body(), 0
+    asked = sum(any(any(kind) for kind in behind) for behind in sheet.behind.values())
+    if reader is not None and asked:
+        body["exchanges"], opened = embed(body["questions"], sheet.behind, reader, room)
+    return Browsable(body, len(root_of), len(sheet.questions), tally, asked, opened)
 
 
 def sample_families(families: dict[str, list[str]], seed: int, limit: int) -> set[str]:
@@ -137,6 +159,7 @@ def _trimmed(row: list[Json]) -> list[Json]:
 class _Sheet:
     def __init__(self) -> None:
         self.questions: dict[str, dict[str, Any]] = {}
+        self.behind: dict[str, Behind] = {}
         self._numbers: dict[str, int] = {}
 
     def body(self) -> dict[str, Json]:
@@ -167,10 +190,12 @@ class _Sheet:
             if getattr(question, key) is not None:
                 sheet[key] = getattr(question, key)
         self.questions[question.id] = sheet
+        self.behind[question.id] = [[question.call], [], [], []]
 
     def add_answer(self, answer: Answer) -> None:
         row = [self._number(answer.examinee), answer.state, answer.text, answer.reason]
         self.questions[answer.question_id]["answers"].append(_trimmed(row))
+        self.behind[answer.question_id][1].append(answer.call)
 
     def add_mark(self, mark: Mark) -> None:
         row: list[Json] = [
@@ -183,6 +208,7 @@ class _Sheet:
             mark.reply,
         ]
         self.questions[mark.question_id]["marks"].append(_trimmed(row))
+        self.behind[mark.question_id][2].append(mark.call)
 
     def add_verdict(
         self,
@@ -194,10 +220,12 @@ class _Sheet:
         winner: str | None,
         reason: str | None,
         reply: str | None,
+        call: str | None,
     ) -> None:
         number = self._number
         row: list[Json] = [number(judge), number(first), number(second), state, _WINNERS[winner]]
         self.questions[question_id]["verdicts"].append(_trimmed([*row, reason, reply]))
+        self.behind[question_id][3].append(call)
 
     def add_ranking(self, ranking: Ranking) -> None:
         row: list[Json] = [

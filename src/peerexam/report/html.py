@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from peerexam.calls import Json
+from peerexam.errors import LedgerFileError, MissingExtraError
+from peerexam.ledger.reading import CallReader, reading
 from peerexam.report import (
     basis_view,
     benchmark_view,
@@ -21,13 +24,19 @@ from peerexam.report.agent_profiles import AgentProfile, read_profiles
 from peerexam.report.axis import WIDTH
 from peerexam.report.browse import QUESTION_LIMIT, Browsable, browsable
 from peerexam.report.depth_curve import LEAST_AT_RISK, depth_curve
+from peerexam.report.exchanges import ROOM
 from peerexam.report.page import content_policy, embedded_json, encoded, resource
 from peerexam.report.radar import radar
 from peerexam.runfolder import RunFolder
 
 
 def write_report(
-    folder: Path, out: Path | None = None, *, question_limit: int = QUESTION_LIMIT
+    folder: Path,
+    out: Path | None = None,
+    *,
+    question_limit: int = QUESTION_LIMIT,
+    room: int = ROOM,
+    db: str | Path | None = None,
 ) -> Path:
     """Write the report of a run.
 
@@ -39,6 +48,10 @@ def write_report(
         out: The file to write; `report.html` in the folder by default.
         question_limit: How many questions the page's browser holds at most. Of more, a sample
             drawn with the run's seed is shown, and the page says so.
+        room: Characters of prompts and replies that the page holds at most; where they do not
+            suffice for all questions, the page says so.
+        db: The ledger with the prompts and replies, a path or URL; by default `ledger.sqlite` in
+            the folder. Where it cannot be read, the page says what it lacks.
 
     Returns:
         The file.
@@ -50,12 +63,25 @@ def write_report(
     manifest = run.read_manifest()
     # A run that stopped before its standings still has questions and answers to read.
     standings = run.read_standings() if run.standings_path.exists() else {}
-    questions = browsable(run, int(manifest.get("seed") or 0), question_limit)
+    seed = int(manifest.get("seed") or 0)
+    try:
+        with ExitStack() as stack:
+            reader = _ledger(run, db, stack)
+            questions = browsable(run, seed, question_limit, reader, room)
+    except (LedgerFileError, MissingExtraError):
+        # The report is of the records, which are sound; the page says what it lacks.
+        questions = browsable(run, seed, question_limit)
     profiles, notes = read_profiles(folder)
     target = run.report_path if out is None else out
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_bytes(encoded(render(manifest, standings, questions, profiles, notes)))
     return target
+
+
+def _ledger(run: RunFolder, db: str | Path | None, stack: ExitStack) -> CallReader | None:
+    if db is None and not run.ledger_path.exists():
+        return None
+    return stack.enter_context(reading(db or run.ledger_path))
 
 
 def render(
@@ -109,6 +135,8 @@ def _run_facts(
         "total_questions": questions.total,
         "shown_questions": questions.shown,
         "tally": questions.tally,
+        "asked_questions": questions.asked,
+        "opened_questions": questions.opened,
     }
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from peerexam.calls import Json
+from peerexam.report.grid import grid
 from peerexam.report.inert import printable
 from peerexam.report.numbers import MISSING, decimal, percent, points, span
 from peerexam.report.page import encoded
@@ -87,14 +88,12 @@ def leans(one: Mapping[str, Json]) -> int:
     return int(one["low"] > 0.5) - int(one["high"] < 0.5)
 
 
-def style_text(body: Mapping[str, Json]) -> str:
-    """The same as lines of text."""
+def style_text(body: Mapping[str, Json], width: int | None = None) -> str:
+    """The same as lines of text; its table takes at most so many columns, where that is said."""
     samples = body["samples"]
     reasons = ", ".join(f"{count} {reason}" for reason, count in samples["dropped"].items())
-    rows: list[tuple[str, ...]] = [
-        ("judge", "rewritten", "interval", "n", "same in both orders", "first place", "longer", "")
-    ]
-    rows += map(_line, map(_row, body["judges"]))
+    heads = ("judge", "rewritten", "interval", "n", "same in both orders", "first place", "longer")
+    rows = [_line(_row(one)) for one in body["judges"]]
     for name, key in (("all judges", "pooled"), ("without rewriter", "pooled_without_rewriter")):
         found = _measure(body[key])
         rows.append((name, found["value"], found["interval"], found["n"], "", "", "", ""))
@@ -104,7 +103,7 @@ def style_text(body: Mapping[str, Json]) -> str:
             f"{samples['kept']} of {samples['drawn']} rewritten answers kept"
             + (f" (dropped: {reasons})" if reasons else ""),
             "",
-            *_aligned(rows),
+            grid((*heads, ""), rows, width=width),
         ]
     )
 
@@ -121,14 +120,6 @@ def _line(one: Mapping[str, Any]) -> tuple[str, ...]:
         one["longer"],
         "; ".join(one["notes"]),
     )
-
-
-def _aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    return [
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in rows
-    ]
 
 
 def _row(one: Mapping[str, Json]) -> dict[str, Any]:

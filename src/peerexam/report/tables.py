@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from peerexam.calls import Json
 from peerexam.report.conclusion import Standings, basis, cautions, has_standings, headline
-from peerexam.report.inert import Cell, csv_text, markdown_text, printable, width_of
+from peerexam.report.grid import grid
+from peerexam.report.inert import Cell, csv_text, markdown_text, printable
 from peerexam.report.judges_view import Measure, judge_rows, one_model
 from peerexam.report.numbers import MISSING, signed, span
 from peerexam.report.standings_view import standing_rows
@@ -21,9 +21,6 @@ COLUMNS = (
 )  # fmt: skip
 """Of the CSV file, named as in `standings.json`."""
 
-_LINE = 100
-"""Characters at which paragraphs are wrapped."""
-
 _HEADS = ("rank", "agent", "tier", "score", "interval", "full mark %", "win rate %", "questions")
 _JUDGE_HEADS = (
     "judge", "by", "fit", "swap %", "first place", "longer", "invalid %", "attacks %",
@@ -33,20 +30,22 @@ _JUDGE_NUMBERS = ("swap %", "first place", "longer", "invalid %", "attacks %")
 _ATTACKS = _JUDGE_HEADS.index("attacks %")
 
 
-def standings_text(standings: Standings) -> str:
+def standings_text(standings: Standings, width: int | None = None) -> str:
     """Standings for a terminal, and beneath them the judges with what speaks against them.
 
     Args:
         standings: `standings.json` as it was read.
+        width: Columns that the tables may take; None lets them be as wide as they are.
 
     Returns:
-        Lines of plain text, control characters made visible, without a newline at the end.
+        Lines of plain text, control characters made visible, without a newline at the end. A
+        paragraph is one line.
     """
-    parts = [_paragraph(headline(standings)), _paragraph(basis(standings))]
+    parts = [printable(headline(standings)), printable(basis(standings))]
     if standings.get("status") == "partial":
         why = standings.get("status_reason") or "the run did not finish"
         # What says that there are no standings stands first.
-        parts.insert(int(not has_standings(standings)), _paragraph(f"PARTIAL: {why}"))
+        parts.insert(int(not has_standings(standings)), printable(f"PARTIAL: {why}"))
     rows = [
         (
             f"{row.rank} ({row.ranks})",
@@ -61,14 +60,14 @@ def standings_text(standings: Standings) -> str:
         for row in standing_rows(standings)
     ]
     if rows:
-        parts.append(grid(_HEADS, rows, right={2, 3, 5, 6, 7}))
+        parts.append(grid(_HEADS, rows, {2, 3, 5, 6, 7}, width=width, keys=(1,)))
     judges = _judge_lines(standings)
     if judges:
         heads, lines = _only_if_probed(judges, standings)
         numbers = {at for at, head in enumerate(heads) if head in _JUDGE_NUMBERS}
-        parts.append(grid(heads, lines, right=numbers))
-        parts += [_paragraph(text) for text in one_model(standings)]
-    parts += [_paragraph(text) for text in cautions(standings)]
+        parts.append(grid(heads, lines, numbers, width=width))
+        parts += [printable(text) for text in one_model(standings)]
+    parts += [printable(text) for text in cautions(standings)]
     return "\n\n".join(parts)
 
 
@@ -184,34 +183,9 @@ def _own_favour(preference: Mapping[str, Json] | None) -> str:
     return MISSING
 
 
-def _paragraph(text: str) -> str:
-    return textwrap.fill(printable(text), _LINE)
-
-
 def _value(measure: Measure) -> str:
     return measure.value
 
 
 def _named(agent: str, variant_of: str | None) -> str:
     return printable(f"{agent} (variant of {variant_of})" if variant_of else agent)
-
-
-def grid(heads: Sequence[str], rows: Sequence[Sequence[str]], right: set[int]) -> str:
-    """A table for a terminal.
-
-    Args:
-        heads: Of the columns.
-        rows: Printable cells, as many a row as there are heads.
-        right: Columns that stand to the right.
-    """
-    widths = [max(width_of(row[column]) for row in (heads, *rows)) for column in range(len(heads))]
-
-    def line(cells: Sequence[str]) -> str:
-        padded = []
-        for column, (text, width) in enumerate(zip(cells, widths, strict=True)):
-            space = " " * (width - width_of(text))
-            padded.append(space + text if column in right else text + space)
-        return "  ".join(padded).rstrip()
-
-    rule = "  ".join("-" * width for width in widths)
-    return "\n".join([line(heads), rule, *(line(row) for row in rows)])

@@ -7,7 +7,8 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 from peerexam.calls import Json
-from peerexam.report.inert import Cell, csv_text, printable, width_of
+from peerexam.report.grid import grid
+from peerexam.report.inert import Cell, csv_text, printable
 from peerexam.stats.estimate import Estimate
 from peerexam.stats.trust_row import TrustReport, TrustRow
 
@@ -35,17 +36,21 @@ _CARD_HEADS = (
 )  # fmt: skip
 
 
-def trust_text(report: TrustReport) -> str:
+def trust_text(report: TrustReport, width: int | None = None) -> str:
     """The tables for a terminal: Table 2, then both orders, then the report cards.
+
+    Args:
+        report: The study.
+        width: Columns that the tables may take; None lets them be as wide as they are.
 
     Returns:
         Lines of plain text, control characters made visible, without a newline at the end.
     """
-    parts = [_basis(report), _table_2(report) if report.rows else NOTHING_TO_HOLD]
+    parts = [_basis(report), _table_2(report, width) if report.rows else NOTHING_TO_HOLD]
     judges = [row for row in report.rows if row.orders is not None]
     if judges:
-        parts.append(_orders(judges))
-        parts.append(_cards(judges))
+        parts.append(_orders(judges, width))
+        parts.append(_cards(judges, width))
     parts.extend(f"Note: {printable(note)}." for note in report.notes)
     parts.append(WARNING)
     return "\n\n".join(parts)
@@ -92,7 +97,7 @@ def _basis(report: TrustReport) -> str:
     return "\n".join(lines)
 
 
-def _table_2(report: TrustReport) -> str:
+def _table_2(report: TrustReport, width: int | None) -> str:
     heads = ["", "Spearman", "Kendall tau-b", "accuracy", "strict accuracy", "ties, its / people's"]
     rows = []
     for row in report.rows:
@@ -100,14 +105,14 @@ def _table_2(report: TrustReport) -> str:
         numbers = (row.spearman, row.kendall, found.accuracy, found.strict)
         rows.append([_name(row), *map(_cell, numbers), f"{found.judge_ties} / {found.human_ties}"])
     kept = [place for place in range(len(heads)) if place in (0, 5) or _told(rows, place)]
-    return _grid([heads[p] for p in kept], [[row[p] for p in kept] for row in rows])
+    return grid([heads[p] for p in kept], [[row[p] for p in kept] for row in rows], width=width)
 
 
 def _told(rows: Sequence[Sequence[str]], place: int) -> bool:
     return any(row[place] != "-" for row in rows)
 
 
-def _orders(rows: Sequence[TrustRow]) -> str:
+def _orders(rows: Sequence[TrustRow], width: int | None) -> str:
     heads = [
         "both orders",
         "right, order 1",
@@ -116,13 +121,14 @@ def _orders(rows: Sequence[TrustRow]) -> str:
         "same in both",
         "three classes",
     ]
-    return _grid(
+    return grid(
         heads,
         [[_name(row), *(_cell(getattr(row.orders, name)) for name in _ORDERS)] for row in rows],
+        width=width,
     )
 
 
-def _cards(rows: Sequence[TrustRow]) -> str:
+def _cards(rows: Sequence[TrustRow], width: int | None) -> str:
     heads = ["report card", *_CARD_HEADS, "read"]
     table = [
         [
@@ -133,10 +139,11 @@ def _cards(rows: Sequence[TrustRow]) -> str:
         for row in rows
     ]
     if len(rows) > 4:
-        return _grid(*_kept(heads, table))
+        return grid(*_kept(heads, table), width=width)
     # A few judges are read better side by side.
     lines = [[heads[place], *(row[place] for row in table)] for place in range(len(heads))]
-    return _grid(lines[0], [line for line in lines[1:] if any(cell != "-" for cell in line[1:])])
+    told = [line for line in lines[1:] if any(cell != "-" for cell in line[1:])]
+    return grid(lines[0], told, width=width)
 
 
 def _kept(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[list[str], list[list[str]]]:
@@ -157,17 +164,6 @@ def _cell(estimate: Estimate, with_n: bool = True) -> str:
     if estimate.low is not None and estimate.high is not None:
         number += f" [{estimate.low:.{digits}f}, {estimate.high:.{digits}f}]"
     return f"{number} n={estimate.n}" if with_n else number
-
-
-def _grid(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [list(heads), *rows]
-    widths = [max(width_of(line[place]) for line in lines) for place in range(len(heads))]
-    return "\n".join(
-        "  ".join(
-            cell + " " * (wide - width_of(cell)) for cell, wide in zip(line, widths, strict=True)
-        ).rstrip()
-        for line in lines
-    )
 
 
 def _plain(value: Any) -> Any:

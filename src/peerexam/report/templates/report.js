@@ -63,28 +63,61 @@
     return whole;
   }
 
+  // Calls are laid out in exchanges.py: lines and messages are numbers in lists of their own.
+  const texts = data.exchanges || { lines: [], messages: [], calls: [] };
+  const textOf = (lines) => lines.map((number) => texts.lines[number]).join("\n");
+
+  function part(head, lines) {
+    return lines === null ? null : make("div", "turn", make("h5", "", head), said(textOf(lines)));
+  }
+
+  function callNode([key, agent, messages, state, reply, thinking, scored, reason]) {
+    const head = make("p", "basis", make("code", "", key), " ", make("bdi", "", agent), " ", stateChip(state));
+    if (reason) head.append(" ", reason);
+    const turns = messages.map((number) => part("prompt, " + texts.messages[number][0], texts.messages[number][1]));
+    const rest = [part("text that was scored", scored), part("thinking", thinking), part("raw reply", reply)];
+    return make("div", "call", head, ...turns, ...rest);
+  }
+
+  // The prompts and replies behind a record, and the command that shows them with all the rest.
+  function behind(question, kind, place, parts) {
+    const id = parts.join("/").replaceAll("'", "'\\''");
+    const calls = question.calls ? question.calls[kind][place] : [];
+    const title = calls.length ? "prompt and reply" : "how to see it";
+    const node = make("details", "behind", make("summary", "", title));
+    whenOpened(node, () => [
+      make("p", "basis", make("code", "", `peerexam show . '${id}'`)),
+      ...calls.map((number) => callNode(texts.calls[number])),
+    ]);
+    return node;
+  }
+
   // Rows are laid out in browse.py.
   function marksOf(question, examinee) {
-    const rows = question.marks.filter((row) => row[0] === examinee);
+    const rows = question.marks
+      .map((row, place) => [place, row])
+      .filter(([, row]) => row[0] === examinee);
     if (!rows.length) return null;
-    const dimensions = [...new Set(rows.flatMap((row) => Object.keys(row[4] || {})))];
+    const dimensions = [...new Set(rows.flatMap(([, row]) => Object.keys(row[4] || {})))];
     return table(
       "Marks",
-      ["Judge", "Overall", ...dimensions, "State"],
-      rows.map(([of, judge, state, overall, scores, reason, reply]) => [
+      ["Judge", "Overall", ...dimensions, "State", "Behind it"],
+      rows.map(([place, [of, judge, state, overall, scores, reason, reply]]) => [
         judge === of ? make("span", "", nameOf(judge), " (itself)") : nameOf(judge),
         overall === null || overall === undefined ? "–" : overall,
         ...dimensions.map((name) => (scores && name in scores ? scores[name] : "–")),
         why(state, reason, reply),
+        behind(question, 2, place, [question.id, names[of], names[judge]]),
       ]),
     );
   }
 
   function answersOf(question) {
-    return question.answers.map(([examinee, state, text, reason]) => {
+    return question.answers.map(([examinee, state, text, reason], place) => {
       const title = make("h4", "", nameOf(examinee), " ", state === "ok" ? null : stateChip(state));
       const reasonNote = reason ? make("p", "basis", reason) : null;
-      return make("div", "answer", title, reasonNote, said(text), marksOf(question, examinee));
+      const call = behind(question, 1, place, [question.id, names[examinee]]);
+      return make("div", "answer", title, reasonNote, said(text), call, marksOf(question, examinee));
     });
   }
 
@@ -107,8 +140,8 @@
     whenOpened(node, () => [
       table(
         "Verdicts, one row an order",
-        ["Judge", "Shown first", "Shown second", "Winner", "State"],
-        question.verdicts.map(([judge, first, second, state, winner, reason, reply]) => [
+        ["Judge", "Shown first", "Shown second", "Winner", "State", "Behind it"],
+        question.verdicts.map(([judge, first, second, state, winner, reason, reply], place) => [
           judge === first || judge === second
             ? make("span", "", nameOf(judge), make("small", "", "on its own answer, no vote"))
             : nameOf(judge),
@@ -116,6 +149,7 @@
           nameOf(second),
           winner === null || winner === undefined ? "–" : [nameOf(first), nameOf(second), "tie"][winner],
           why(state, reason, reply),
+          behind(question, 3, place, [question.id, names[first], names[second], names[judge]]),
         ]),
       ),
     ]);
@@ -149,6 +183,7 @@
     small.dir = "auto";
     const node = make("details", "question", make("summary", "", gist, small));
     whenOpened(node, () => [
+      behind(question, 0, 0, [question.id]),
       make("div", "inside", ...answersOf(question), rankingsOf(question), verdictsOf(question)),
     ]);
     return node;
