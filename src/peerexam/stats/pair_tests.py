@@ -18,9 +18,9 @@ nominal 5. With many questions the signs of whole questions are drawn instead, w
 gives the same.
 
 All pairs together: the largest T of any pair that may still be equal, stepping down (Westfall and
-Young 1993, Resampling-based multiple testing, §2.6; Romano and Wolf 2005). If i equals j, nobody who
-is separated from one of them can equal the other, which leaves fewer pairs to reckon with (Shaffer
-1986; valid by the sequential rejection principle, Goeman and Solari 2010).
+Young 1993, Resampling-based multiple testing, §2.6; Romano and Wolf 2005). If i equals j, nobody
+who is separated from one of them can equal the other, which leaves fewer pairs to reckon with
+(Shaffer 1986; valid by the sequential rejection principle, Goeman and Solari 2010).
 """
 
 from __future__ import annotations
@@ -164,9 +164,7 @@ def _links(met: Floats) -> Ints:
     return np.asarray(reach.argmax(axis=2), dtype=np.int64)
 
 
-def _signed(
-    contributions: Floats, pairs: tuple[Ints, Ints], draws: int, rng: Generator
-) -> Floats:
+def _signed(contributions: Floats, pairs: tuple[Ints, Ints], draws: int, rng: Generator) -> Floats:
     """T of every pair (draws × pairs), each question's contributions with a sign by lot."""
     one, other = pairs
     squares = contributions.T @ contributions
@@ -201,7 +199,7 @@ def _step_down(
 def _bar(
     reference: Floats, open_: Mask, apart: Mask, pairs: tuple[Ints, Ints], limit: int
 ) -> Floats:
-    """What each open pair has to exceed: a quantile of the largest T of those still open with it."""
+    """What each open pair has to exceed: a quantile of the largest T of those open with it."""
 
     def quantile(among: Mask) -> float:
         return float(np.partition(reference[:, among].max(axis=1), limit - 1)[limit - 1])

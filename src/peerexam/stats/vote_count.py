@@ -63,9 +63,9 @@ def count_votes(
     """Count the ballots of the judges that count.
 
     A score's interval is a bootstrap's, widened for few questions (`expanded_quantiles`). Where all
-    questions say the same of an agent, or redrawing moves nothing, it is the exact bound of how many
-    could have said otherwise (`all_alike`), two-sided as Clopper and Pearson have it, so that it
-    excludes ½ just where a sign test does.
+    questions agree on an agent, or redrawing moves nothing, it is the exact bound of how many could
+    have disagreed (`all_alike`), two-sided as Clopper and Pearson have it: it excludes ½ just where
+    a sign test does.
 
     Args:
         ballots: Per root question and judge.
@@ -116,7 +116,8 @@ def count_votes(
 
 def within_groups(rule: Rule, groups: Ints) -> Rule:
     """The rule among the agents of each group, as if there were no others."""
-    members = [np.flatnonzero(groups == number) for number in range(int(groups.max(initial=-1)) + 1)]
+    numbers = range(int(groups.max(initial=-1)) + 1)
+    members = [np.flatnonzero(groups == number) for number in numbers]
 
     def scored(ballots: Ballots) -> Floats:
         scores = np.full(ballots.held.shape, np.nan)
@@ -152,7 +153,7 @@ def _intervals(
 
 
 def _exact(score: float, questions: float, confidence: float) -> tuple[float, float]:
-    """Interval of a score, 0 to 1, on so many questions of which none said otherwise."""
+    """Interval of a score, 0 to 1, on so many questions that all agree."""
     n, sure = np.array([questions]), (1 + confidence) / 2
     below, above = (most_moved(np.array([room]), n, sure) for room in (score, 1 - score))
     return score - below, score + above
