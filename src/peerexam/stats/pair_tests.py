@@ -1,14 +1,14 @@
 """Which agents differ: all pairs tested together, by exchanging the agents within questions.
 
-What a question says of an agent is its margin there: points won less points lost against the others
-on its ballots, halved. Ratings that fit the margins by least squares (with rankings of all agents
-they are the Borda scores up to a factor; where agents met others only, they count whom each met) are
-a sum of one contribution a question, and so is the difference of two:
+What a question says of an agent is its margin there: points won less points lost against the
+others on its ballots, halved. Ratings that fit the margins by least squares (with rankings of all
+agents they are the Borda scores up to a factor; otherwise they count whom each agent met) are a sum
+of one contribution a question, and so is the difference of two:
 
     T_ij = |Σ_k D_ijk| / √(Σ_k D_ijk²),   D_ijk = contribution to i less contribution to j.
 
-T is a paired t of the questions in another form, t = T √((n − 1) / (n − T²)). It is at most √n, so
-that few questions show nothing, however much they agree.
+T is the paired t over n questions in another form, t = T √((n − 1) / (n − T²)). It is at most √n,
+so that few questions show nothing, however much they agree.
 
 Were the agents alike, their margins could as well stand the other way about within each question.
 The reference is T with margins exchanged at random among the agents that met there, which is exact
