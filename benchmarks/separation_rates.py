@@ -7,7 +7,8 @@ Null exams, in which all agents are alike; a false alarm is an exam with any pai
 5 %. *independent*: every verdict is drawn by itself (two in ten tie). *correlated*: how hard a
 question is decides how many answer it well, answers are good or bad (ties are frequent), and three
 judges see the same answers with a little noise of their own. *peers*: the agents judge each other,
-own answers left out, all seeing the same quality with noise of their own.
+own answers left out, all seeing the same quality with noise of their own. *rankings*: one judge
+ranks by chance, without ties.
 
 Power: agents in equal steps of quality, ranked by one judge without ties; the share of pairs that
 are separated. The paired tests take each question's difference of Borda shares: Student's t, and
@@ -55,6 +56,10 @@ def peers(questions: int, agents: int, rng: Generator) -> Floats:
     return np.asarray(implied_by_scores(seen).sum(axis=1), dtype=np.float64)
 
 
+def rankings(questions: int, agents: int, rng: Generator) -> Floats:
+    return implied_by_scores(rng.normal(size=(questions, agents)))
+
+
 def steps(questions: int, agents: int, rng: Generator) -> Floats:
     means = STEP / questions**0.5 * np.arange(agents)
     return implied_by_scores(rng.normal(size=(questions, agents)) + means)
@@ -65,6 +70,7 @@ EXAMS: Mapping[str, Callable[[int, int, Generator], Floats]] = {
     "correlated": correlated,
     "peers": peers,
     "steps": steps,
+    "rankings": rankings,
 }
 
 
@@ -127,12 +133,13 @@ def main() -> None:
     parser.add_argument("--exams", type=int, default=5000, help="null exams a cell")
     parser.add_argument("--power-exams", type=int, default=400, help="exams a cell for power")
     parser.add_argument("--kinds", nargs="+", choices=list(EXAMS), default=list(EXAMS))
+    parser.add_argument("--questions", nargs="+", type=int, default=QUESTIONS)
     parser.add_argument("--processes", type=int, default=2)
     args = parser.parse_args()
     cells = [
         Cell(kind, n, m, args.power_exams if kind == "steps" else args.exams)
         for kind in args.kinds
-        for n in QUESTIONS
+        for n in args.questions
         for m in AGENTS
     ]
     print("| exams | questions | agents | separated, % | t with Holm, % | signs with Holm, % |")
