@@ -282,7 +282,8 @@ def _notes(
     if fit < settings.quorum:
         yield (
             f"Only {fit} of the {settings.quorum} judges that the exam asks for may vote, so these "
-            "are no standings: to show anything at all, the scores here count every judge, unfit ones too."
+            "are no standings: to show anything at all, the scores here count every judge, unfit "
+            "ones too."
         )
     groups = _groups(vote, agents)
     if len(groups) > 1:
@@ -319,8 +320,8 @@ def _infinite(vote: VoteCount, agents: Sequence[str]) -> Iterator[str]:
     if names:
         yield (
             f"Bradley–Terry has no finite ratings for {', '.join(sorted(names))}: wins between "
-            f"some of them go one way only. A prior of {PRIOR:g} drawn comparisons a pair keeps their "
-            "scores finite; how far apart these are rests on that prior."
+            f"some of them go one way only. A prior of {PRIOR:g} drawn comparisons a pair keeps "
+            "their scores finite; how far apart these are rests on that prior."
         )
 
 

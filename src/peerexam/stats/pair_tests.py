@@ -84,8 +84,7 @@ def separated(
     size = wins.shape[-1]
     apart: Mask = np.zeros((size, size), dtype=np.bool_)
     margins = (wins.sum(axis=2) - wins.sum(axis=1)) / 2
-    met = meetings(wins)
-    rating = np.linalg.pinv(_laplacian(met.sum(axis=0)), hermitian=True)
+    rating = np.linalg.pinv(_laplacian(meetings(wins.sum(axis=0))), hermitian=True)
     one, other = np.triu_indices(size, k=1)
     same = (groups[one] == groups[other]) & (groups[one] >= 0)
     one, other = one[same], other[same]
@@ -94,7 +93,7 @@ def separated(
     contributions = margins @ rating
     draws = max(_FEWEST_DRAWS, min(rounds, _MOST_CELLS // len(one)))
     if margins.size <= _EXCHANGED:
-        reference = _exchanged(margins, met, rating, (one, other), draws, rng)
+        reference = _exchanged(margins, meetings(wins), rating, (one, other), draws, rng)
     else:
         reference = _signed(contributions, (one, other), draws, rng)
     seen = _statistic(contributions, one, other)

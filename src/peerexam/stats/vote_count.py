@@ -81,7 +81,8 @@ def count_votes(
     chosen = list(counted)
     pooled = ballots.over_judges(chosen)
     used = (pooled.held > 0).any(axis=1)
-    pooled = Ballots(*(part[used] for part in pooled.parts))
+    if not used.all():
+        pooled = Ballots(*(part[used] for part in pooled.parts))
     total = pooled.over_clusters()
     groups = met_groups(total.wins)
     rule = within_groups(METHODS[method], groups)
