@@ -32,7 +32,10 @@ from peerexam.stats.tables import Floats
 from peerexam.stats.wins import implied_by_scores
 
 QUESTIONS, AGENTS = (8, 12, 24, 64), (4, 6, 8)
-DRAWS, ERROR = 199, 0.05
+ERROR = 0.05
+DRAWS = {"steps": 199}
+"""Of a test; 39 for null exams: a test by draws has its level for any number of them."""
+
 STEP = 1.7
 """Between neighbours, in standard deviations of an answer's quality, times √questions."""
 
@@ -115,10 +118,11 @@ def rates(cell: Cell) -> list[float]:
     # The seed is of the cell, so that a cell can be run again by itself.
     rng = np.random.default_rng([list(EXAMS).index(cell.kind), cell.questions, cell.agents])
     alone = np.zeros(cell.agents, dtype=np.int64)
-    power, rows = cell.kind == "steps", []
+    power, draws = cell.kind == "steps", DRAWS.get(cell.kind, 39)
+    rows = []
     for _ in range(cell.exams):
         wins = EXAMS[cell.kind](cell.questions, cell.agents, rng)
-        ours = separated(wins, alone, confidence=1 - ERROR, rounds=DRAWS, rng=rng)
+        ours = separated(wins, alone, confidence=1 - ERROR, rounds=draws, rng=rng)
         moved, by_t = paired(wins)
         ways = [(ours | ours.T)[np.triu_indices(cell.agents, 1)], by_t]
         if power:

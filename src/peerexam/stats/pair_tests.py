@@ -36,11 +36,13 @@ from peerexam.stats.wins import meetings
 _EXCHANGED = 4096
 """Questions × agents up to which margins are exchanged; above, signs are drawn."""
 
+FEWEST_DRAWS = 199
+"""Of the reference of an exam; the level is exact wherever draws + 1 is a multiple of 20."""
+
 _CELLS_AT_ONCE = 1_000_000
 _MOST_CELLS = 50_000_000
 """Of the reference: draws × pairs."""
 
-_FEWEST_DRAWS = 199
 _RELATED = 12
 """Agents up to which the pairs that may still be equal are worked out for each pair."""
 
@@ -91,7 +93,7 @@ def separated(
     if not len(one):
         return apart
     contributions = margins @ rating
-    draws = max(_FEWEST_DRAWS, min(rounds, _MOST_CELLS // len(one)))
+    draws = min(rounds, max(FEWEST_DRAWS, _MOST_CELLS // len(one)))
     if margins.size <= _EXCHANGED:
         reference = _exchanged(margins, meetings(wins), rating, (one, other), draws, rng)
     else:

@@ -12,7 +12,7 @@ from peerexam.stats.all_alike import alike, most_moved, worth
 from peerexam.stats.ballots import Ballots
 from peerexam.stats.cluster_ratio import expanded_quantiles
 from peerexam.stats.orders import Mask
-from peerexam.stats.pair_tests import met_groups, separated
+from peerexam.stats.pair_tests import FEWEST_DRAWS, met_groups, separated
 from peerexam.stats.ranks import Place, places, resampled_apart, scored_above
 from peerexam.stats.resampling import bootstrap
 from peerexam.stats.tables import Floats, Ints
@@ -99,8 +99,13 @@ def count_votes(
             judges=cluster_judges,
         )
         ends = _intervals(scores, pooled, replicates, confidence)
-        apart = separated(pooled.wins, groups, confidence=confidence, rounds=rounds, rng=rng)
-        apart &= scored_above(scores)
+        apart = scored_above(scores) & separated(
+            pooled.wins,
+            groups,
+            confidence=confidence,
+            rounds=max(rounds, FEWEST_DRAWS),
+            rng=rng,
+        )
         if cluster_judges or method in _BY_MAJORITY:
             apart &= resampled_apart(scores, replicates, confidence)
     on_question = stands[:, chosen].any(axis=1)
