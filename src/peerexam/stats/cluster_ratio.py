@@ -158,7 +158,7 @@ def sign_patterns(rounds: int, clusters: int, rng: np.random.Generator) -> Itera
     """Signs by lot, 1 or -1 (shape: part of the rounds × clusters)."""
     for size in _parts(rounds, clusters):
         signs = rng.integers(0, 2, size=(size, clusters), dtype=np.int8)
-        yield signs * 2.0 - 1.0
+        yield np.where(signs > 0, 1.0, -1.0)
 
 
 def sign_flip_p(differences: Floats, *, rounds: int, rng: np.random.Generator) -> Floats:
