@@ -123,7 +123,7 @@ def arena(truth: Floats, number: int, rng: np.random.Generator) -> Floats:
 def test_models_of_an_arena_are_separated_without_shared_questions() -> None:
     # Equal steps of 0.2: neighbours are close, and 3,000 battles of 20 models are 300 each. By the
     # information of so many battles a difference of 1.6 has a standard error of about 0.18.
-    truth = 0.2 * np.arange(20)
+    truth = np.asarray(0.2 * np.arange(20), dtype=np.float64)
     found = apart(arena(truth, 3000, np.random.default_rng(3)))
     better = truth[:, None] - truth[None, :]
     assert found[better > 1.55].all()

@@ -86,7 +86,8 @@ def separated(
     size = wins.shape[-1]
     apart: Mask = np.zeros((size, size), dtype=np.bool_)
     margins = (wins.sum(axis=2) - wins.sum(axis=1)) / 2
-    rating = np.linalg.pinv(_laplacian(meetings(wins.sum(axis=0))), hermitian=True)
+    links = _laplacian(meetings(wins.sum(axis=0)))
+    rating = np.asarray(np.linalg.pinv(links, hermitian=True), dtype=np.float64)
     one, other = np.triu_indices(size, k=1)
     same = (groups[one] == groups[other]) & (groups[one] >= 0)
     one, other = one[same], other[same]
@@ -183,7 +184,7 @@ def _step_down(
 ) -> Mask:
     """Per pair whether it is separated; `error` is for all of them together."""
     one, other = pairs
-    limit = int(np.ceil((1 - error) * (len(reference) + 1)))
+    limit = int(np.ceil(np.round((1 - error) * (len(reference) + 1), 9)))
     found: Mask = np.zeros(len(seen), dtype=np.bool_)
     if limit > len(reference):
         return found

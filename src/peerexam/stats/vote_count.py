@@ -108,7 +108,7 @@ def count_votes(
         )
         if cluster_judges or method in _BY_MAJORITY:
             apart &= resampled_apart(scores, replicates, confidence)
-    on_question = stands[:, chosen].any(axis=1)
+    on_question = np.asarray(stands[:, chosen].any(axis=1), dtype=np.bool_)
     return VoteCount(
         total,
         scores,
