@@ -15,6 +15,7 @@ import pytest
 from peerexam.calls import Json
 from peerexam.protocols.voting import ExamInfo, FitnessLimits, JudgeInfo, TallySettings, tally
 from peerexam.records import Answer, Mark, Question, Ranking, Verdict, Winner
+from peerexam.report.conclusion import basis, headline
 from peerexam.stats.votes import METHODS, Method
 
 PRD = Path(__file__).resolve().parents[2] / ".." / "shared" / "data" / "prd_vicuna80"
@@ -108,7 +109,17 @@ def test_the_content_has_every_key_that_the_format_names() -> None:
         *("benchmark", "same_model", "no_standings", "cut_answers"),
     }
     assert set(content["standings"][0]) == {
-        *("agent", "rank", "rank_low", "rank_high", "tier", "score", "score_low", "score_high"),
+        *(
+            "agent",
+            "group",
+            "rank",
+            "rank_low",
+            "rank_high",
+            "tier",
+            "score",
+            "score_low",
+            "score_high",
+        ),
         *("full_mark", "avg", "avg_weight", "win_rate", "questions", "variant_of"),
     }
     assert set(content["judges"][0]) == {
@@ -559,3 +570,110 @@ def test_real_peer_verdicts_give_the_published_order_without_rankings_or_marks()
         },
         abs=1e-6,
     )
+
+
+def fought(rows: Iterable[tuple[str, str]], judge: str = "people") -> Run:
+    """Battles of (winner, loser), each on a question of its own and in one order."""
+    run = Run((), (judge,))
+    for number, (winner, loser) in enumerate(rows):
+        name = f"q{number:04d}"
+        run.questions.append(Question(name, "?", "d"))
+        run.verdicts.append(Verdict(name, judge, winner, loser, "first"))
+    agents = sorted({name for verdict in run.verdicts for name in (verdict.first, verdict.second)})
+    run.agents = tuple(agents)
+    return run
+
+
+ONE_ORDER = {"people": JudgeInfo(one_order=True)}
+
+
+def row_of(content: Mapping[str, Json], agent: str) -> dict[str, Json]:
+    return next(dict(row) for row in content["standings"] if row["agent"] == agent)
+
+
+def by(method: Method) -> TallySettings:
+    return replace(QUICK, method=method)
+
+
+@pytest.mark.parametrize("method", sorted(METHODS))
+def test_groups_that_never_met_are_not_ordered(method: Method) -> None:
+    # 200 questions, each with a battle A-B (A wins 90 %) and a battle C-D (C wins 60 %).
+    run = Run(tuple("ABCD"), ("people",))
+    for number in range(200):
+        name = f"q{number:03d}"
+        run.questions.append(Question(name, "?", "d"))
+        for one, other, wins in (("A", "B", number % 10 < 9), ("C", "D", number % 5 < 3)):
+            winner: Winner = "first" if wins else "second"
+            run.verdicts.append(Verdict(name, "people", one, other, winner))
+    content = run.count(by(method), judges=ONE_ORDER)
+    assert content["voting"]["groups"] == [["A", "B"], ["C", "D"]]
+    assert "No verdict compares group 1 (A, B); group 2 (C, D)" in content["voting"]["note"]
+    found = {row["agent"]: (row["group"], row["rank"]) for row in content["standings"]}
+    assert found == {"A": (1, 1), "B": (1, 2), "C": (2, 1), "D": (2, 2)}
+    # A share of wins of its own group, whatever the other group is like: 0.9 and 0.6 by hand.
+    assert row_of(content, "A")["rank_high"] == 1
+    if method == "borda":
+        assert [row_of(content, name)["score"] for name in "AC"] == [0.9, 0.6]
+    if method == "schulze":
+        assert [row_of(content, name)["score"] for name in "AC"] == [1, 1]
+    for rows in content["voting"]["by_method"].values():
+        assert sorted((row["group"], row["rank"]) for row in rows) == sorted(found.values())
+    said = headline(content)
+    assert said.startswith("2 groups never met, so there is no order between them. Group 1: A is a")
+    assert "From best to worst" not in said
+
+
+@pytest.mark.parametrize("method", sorted(METHODS))
+def test_a_newcomer_with_one_battle_is_first_with_no_certainty(method: Method) -> None:
+    rows = [("A", "B")] * 40 + [("B", "A")] * 20 + [("New", "B")]
+    content = fought(rows).count(by(method), judges=ONE_ORDER)
+    new = row_of(content, "New")
+    assert (new["rank_low"], new["rank_high"]) == (1, 3)
+    # Clopper and Pearson: 1 of 1 leaves 0.025 at 95 %, of the score that the rule gives.
+    assert new["score_low"] == pytest.approx(0.025 * new["score"], abs=1e-6)
+    assert new["score_high"] == pytest.approx(1 - 0.025 * (1 - new["score"]), abs=1e-6)
+
+
+@pytest.mark.parametrize("method", sorted(METHODS))
+@pytest.mark.parametrize("questions", [1, 5, 20])
+def test_questions_that_all_agree_get_the_exact_bound(method: Method, questions: int) -> None:
+    content = fought([("A", "B")] * questions).count(by(method), judges=ONE_ORDER)
+    left = 0.025 ** (1 / questions)  # Clopper and Pearson (1934), n of n: (α/2)^(1/n)
+    for name in "AB":
+        row = row_of(content, name)
+        assert row["score_low"] == pytest.approx(row["score"] * left, abs=1e-6)
+        assert row["score_high"] == pytest.approx(1 - (1 - row["score"]) * left, abs=1e-6)
+    # Two tiers where a two-sided sign test says so: 2 · ½ⁿ ≤ 0.05, from 6 questions on.
+    assert {row["tier"] for row in content["standings"]} == ({1, 2} if questions > 5 else {1})
+
+
+@pytest.mark.parametrize("method", sorted(METHODS))
+def test_an_exam_that_is_all_ties_is_not_sure_of_it(method: Method) -> None:
+    run = Run(tuple("abc"), ("j",))
+    for number in range(10):
+        run.questions.append(Question(f"q{number}", "?", "d"))
+        run.rankings.append(Ranking(f"q{number}", "j", (("a", "b", "c"),)))
+    left = 0.025 ** (1 / 10)
+    for row in run.count(by(method))["standings"]:
+        assert row["score"] == 0.5
+        assert row["score_low"] == pytest.approx(0.5 * left, abs=1e-6)
+        assert row["score_high"] == pytest.approx(1 - 0.5 * left, abs=1e-6)
+        assert (row["rank_low"], row["rank_high"], row["tier"]) == (1, 3, 1)
+
+
+def test_the_count_of_questions_is_that_of_all_ballots() -> None:
+    # 30 battles of 7 agents: nobody has more than nine of them.
+    pairs = list(combinations("abcdefg", 2))
+    run = fought([pairs[number % len(pairs)] for number in range(30)])
+    content = run.count(judges=ONE_ORDER)
+    assert max(row["questions"] for row in content["standings"]) < 30
+    assert content["voting"]["questions"] == 30
+    assert " on 30 questions (" in basis(content)
+
+
+def test_ratings_that_are_not_finite_are_named() -> None:
+    rows = [("A", "B")] * 30 + [("B", "C")] * 10 + [("C", "B")] * 10
+    note = fought(rows).count(by("bradley_terry"), judges=ONE_ORDER)["voting"]["note"]
+    assert "no finite ratings for A, B, C" in note
+    back = fought([*rows, ("B", "A")]).count(by("bradley_terry"), judges=ONE_ORDER)
+    assert "no finite ratings" not in str(back["voting"]["note"])

@@ -95,10 +95,12 @@ def profiles(
 
 def _of_exam(standings: Body) -> dict[str, list[Json]]:
     """By agent what the exam says: who answered, in the order of their standing, then judges."""
+    voting = standings.get("voting") or {}
+    several = len(voting.get("groups") or []) > 1
     found: dict[str, list[Json]] = {
-        row["agent"]: [_standing(row)] for row in standings.get("standings", [])
+        row["agent"]: [_standing(row, several)] for row in standings.get("standings", [])
     }
-    for row in (standings.get("voting") or {}).get("unplaced") or []:
+    for row in voting.get("unplaced") or []:
         found.setdefault(row["agent"], [_no_standing(row["why"])])
     judges = standings.get("judges", [])
     for judge in judges:
@@ -109,10 +111,11 @@ def _of_exam(standings: Body) -> dict[str, list[Json]]:
     return found
 
 
-def _standing(row: Body) -> dict[str, Json]:
+def _standing(row: Body, several: bool) -> dict[str, Json]:
     score = {"value": row["score"], "low": row["score_low"], "high": row["score_high"]}
+    group = f" in group {row['group']}" if several else ""
     return {
-        **_place("exam", f"score (rank {row['rank']})"),
+        **_place("exam", f"score (rank {row['rank']}{group})"),
         **score,
         "n": row["questions"],
         "reason": None,

@@ -8,7 +8,7 @@ standings stands what they rest on. `docs/standings-format.md` has the keys.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -39,8 +39,9 @@ from peerexam.stats.fullmarks import FullMarks, avg, avg_weight, full_marks
 from peerexam.stats.home_advantage import home_advantage
 from peerexam.stats.orders import Mask, Pairs, combine_orders, on_own_answer, rows_where
 from peerexam.stats.ranks import competition_ranks
+from peerexam.stats.ratings import rate
 from peerexam.stats.tables import Comparisons, Floats, Ints, Marks
-from peerexam.stats.vote_count import VoteCount, count_votes
+from peerexam.stats.vote_count import VoteCount, count_votes, within_groups
 from peerexam.stats.votes import METHODS, PRIOR
 from peerexam.stats.wins import mean_win_rate
 
@@ -213,7 +214,7 @@ def _standings(
     agents: Sequence[str],
     variants: Mapping[str, str],
 ) -> list[Json]:
-    """The agents that have a score, best first; equal ranks in the order of names."""
+    """The agents that have a score, by group, best first; equal ranks in the order of names."""
     percent = marked.percent[:, list(counted)]
     means, weighted = avg(percent), avg_weight(percent)
     rates = mean_win_rate(vote.total.wins)
@@ -223,6 +224,7 @@ def _standings(
             rows.append(
                 {
                     "agent": name,
+                    "group": place.group,
                     "rank": place.rank,
                     "rank_low": place.low,
                     "rank_high": place.high,
@@ -238,7 +240,11 @@ def _standings(
                     "variant_of": variants.get(name),
                 }
             )
-    return sorted(rows, key=lambda row: (row["rank"], row["agent"]))
+    return sorted(rows, key=_by_group_and_rank)
+
+
+def _by_group_and_rank(row: Mapping[str, Json]) -> tuple[int, int, str]:
+    return row["group"], row["rank"], row["agent"]
 
 
 def _cut_answers(table: Gathered, agents: Sequence[str]) -> list[Json]:
@@ -303,8 +309,13 @@ def _voting(
         "quorum": settings.quorum,
         "quorum_met": quorum_met,
         "unplaced": unplaced,
-        "note": _note(voters, settings.quorum, vote, agents),
-        "by_method": {name: _ranked(rule(vote.total), agents) for name, rule in METHODS.items()},
+        "groups": _groups(vote, agents),
+        "questions": vote.all_questions,
+        "note": " ".join(_notes(voters, settings, vote, agents)) or None,
+        "by_method": {
+            name: _ranked(within_groups(rule, vote.groups)(vote.total), vote, agents)
+            for name, rule in METHODS.items()
+        },
     }
 
 
@@ -319,14 +330,33 @@ def _why_unplaced(name: str, sheets: Sequence[JudgeSheet], fit: Sequence[int], q
     return "no ballot holds it together with another agent"
 
 
-def _note(fit: int, quorum: int, vote: VoteCount, agents: Sequence[str]) -> str | None:
-    """What a reader of the standings must know first, in a sentence or two."""
-    notes: list[str] = []
-    if fit < quorum:
-        notes.append(
-            f"Only {fit} of the {quorum} judges that the exam asks for may vote, so there are no "
-            "standings."
+def _groups(vote: VoteCount, agents: Sequence[str]) -> list[list[str]]:
+    """Agents that met, directly or through others; each group sorted."""
+    return [
+        sorted(agents[item] for item in np.flatnonzero(vote.groups == number))
+        for number in range(int(vote.groups.max(initial=-1)) + 1)
+    ]
+
+
+def _notes(
+    fit: int, settings: TallySettings, vote: VoteCount, agents: Sequence[str]
+) -> Iterator[str]:
+    """What a reader of the standings must know first, a sentence or two each."""
+    if fit < settings.quorum:
+        yield (
+            f"Only {fit} of the {settings.quorum} judges that the exam asks for may vote, so there "
+            "are no standings."
         )
+    groups = _groups(vote, agents)
+    if len(groups) > 1:
+        names = "; ".join(f"group {at} ({', '.join(one)})" for at, one in enumerate(groups, 1))
+        yield (
+            f"No verdict compares {names}, directly or through other agents: scores, ranks and "
+            "tiers hold within a group, and nothing is known between groups. Comparisons that link "
+            "the groups would change that."
+        )
+    if settings.method == "bradley_terry":
+        yield from _infinite(vote, agents)
     most = int(vote.questions.max(initial=0))
     fewer = [
         f"{name} ({int(number)})"
@@ -334,22 +364,37 @@ def _note(fit: int, quorum: int, vote: VoteCount, agents: Sequence[str]) -> str 
         if 0 < number < most
     ]
     if fewer:
-        notes.append(
+        yield (
             f"Ballots hold some agents on fewer than {most} questions: {', '.join(sorted(fewer))}. "
             "Answers or verdicts are missing there, or the agent itself was the only judge; that "
             "is neither good nor bad, and their scores rest on the other questions."
         )
-    return " ".join(notes) or None
 
 
-def _ranked(scores: Floats, agents: Sequence[str]) -> list[Json]:
-    ranks = competition_ranks(scores)
-    rows = [
-        {"agent": name, "score": score, "rank": rank}
-        for name, score, rank in zip(agents, scores.tolist(), ranks, strict=True)
-        if rank is not None
+def _infinite(vote: VoteCount, agents: Sequence[str]) -> Iterator[str]:
+    """Where the likelihood of a Bradley–Terry model has no maximum."""
+    sides = rate(vote.total.wins).group
+    names = [
+        agents[item]
+        for item in np.flatnonzero(vote.groups >= 0)
+        if (sides[vote.groups == vote.groups[item]] != sides[item]).any()
     ]
-    return sorted(rows, key=lambda row: (row["rank"], row["agent"]))
+    if names:
+        yield (
+            f"Bradley–Terry has no finite ratings for {', '.join(sorted(names))}: wins between "
+            f"some of them go one way only. A prior of {PRIOR:g} drawn comparisons a pair keeps "
+            "their scores finite; how far apart these are rests on that prior."
+        )
+
+
+def _ranked(scores: Floats, vote: VoteCount, agents: Sequence[str]) -> list[Json]:
+    rows = []
+    for number in range(int(vote.groups.max(initial=-1)) + 1):
+        members = np.flatnonzero(vote.groups == number)
+        for item, rank in zip(members, competition_ranks(scores[members]), strict=True):
+            row = {"agent": agents[item], "group": number + 1, "score": scores[item], "rank": rank}
+            rows.append(row)
+    return sorted(rows, key=_by_group_and_rank)
 
 
 def _home_advantage(

@@ -33,12 +33,14 @@ class Tier:
 
     Attributes:
         agents: By rank.
-        is_level: Whether no two of them are told apart. In a longer chain A may well be told apart
-            from C though neither is from B; their possible ranks then differ.
+        is_level: Whether no two of them differ significantly. In a longer chain A may well differ
+            from C though neither does from B; their possible ranks then differ.
+        group: Of agents that met; nothing orders tiers of different groups.
     """
 
     agents: tuple[str, ...]
     is_level: bool
+    group: int = 1
 
     @property
     def caution(self) -> str:
@@ -50,14 +52,18 @@ class Tier:
 
 
 def tiers(standings: Standings) -> list[Tier]:
-    """The tiers, best first; every agent of one is told apart from every agent of the next."""
-    rows = sorted(standings.get("standings", []), key=lambda row: (row["tier"], row["rank"]))
-    return [_tier(list(group)) for _, group in groupby(rows, key=lambda row: row["tier"])]
+    """The tiers by group, best first; every agent of one differs from every agent of the next."""
+
+    def tier(row: Mapping[str, Json]) -> tuple[int, int]:
+        return row.get("group", 1), row["tier"]
+
+    rows = sorted(standings.get("standings", []), key=lambda row: (*tier(row), row["rank"]))
+    return [_tier(list(same), at[0]) for at, same in groupby(rows, key=tier)]
 
 
-def _tier(rows: Sequence[Mapping[str, Json]]) -> Tier:
+def _tier(rows: Sequence[Mapping[str, Json]], group: int) -> Tier:
     spans = {(row.get("rank_low"), row.get("rank_high")) for row in rows}
-    return Tier(tuple(row["agent"] for row in rows), len(spans) == 1)
+    return Tier(tuple(row["agent"] for row in rows), len(spans) == 1, group)
 
 
 def headline(standings: Standings) -> str:
@@ -67,11 +73,11 @@ def headline(standings: Standings) -> str:
     ...     {"agent": "B", "tier": 2, "rank": 2}, {"agent": "C", "tier": 2, "rank": 3}]})
     'A is ahead of B and C; B and C are not told apart.'
     """
-    groups = tiers(standings)
-    if not groups and has_standings(standings):
+    found = tiers(standings)
+    if not found and has_standings(standings):
         agents = tuple(standings["win_rates"]["agents"])
         return _one_tier(Tier(agents, True)) if len(agents) == 1 else _UNJUDGED
-    if not groups:
+    if not found:
         why = standings.get("no_standings")
         since = f": {why}" if why else ""
         return f"There are no standings, so nothing may be concluded{since}."
@@ -82,9 +88,17 @@ def headline(standings: Standings) -> str:
             f"Nothing may be concluded: {have} counted, "
             f"and the exam asks for at least {voting.get('quorum')}."
         )
-    if len(groups) == 1:
-        return _one_tier(groups[0])
-    return _two_tiers(*groups) if len(groups) == 2 else _many_tiers(groups)
+    by_group = [list(one) for _, one in groupby(found, key=lambda tier: tier.group)]
+    if len(by_group) == 1:
+        return _order(found)
+    parts = " ".join(f"Group {one[0].group}: {_order(one)}" for one in by_group)
+    return f"{len(by_group)} groups never met, so there is no order between them. {parts}"
+
+
+def _order(found: Sequence[Tier]) -> str:
+    if len(found) == 1:
+        return _one_tier(found[0])
+    return _two_tiers(*found) if len(found) == 2 else _many_tiers(found)
 
 
 def has_standings(standings: Standings) -> bool:
@@ -131,7 +145,9 @@ def basis(standings: Standings) -> str:
         return "No judge counted."
     if not standings.get("standings"):
         return "No vote was counted."
-    questions = max(row["questions"] for row in standings["standings"])
+    questions = voting.get("questions")
+    if questions is None:  # standings of older versions
+        questions = max(row["questions"] for row in standings["standings"])
     confidence = voting.get("confidence")
     level = "" if confidence is None else f", {100 * confidence:g} % intervals"
     method = METHODS.get(voting.get("method", ""), "voting")

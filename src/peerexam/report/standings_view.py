@@ -19,7 +19,7 @@ class StandingRow:
     variant_of: str | None
     rank: str
     ranks: str
-    tier: int
+    tier: str
     is_first_of_tier: bool
     score: str
     interval: str
@@ -91,16 +91,19 @@ def standing_axis(standings: Standings) -> Axis:
 def standing_rows(standings: Standings) -> list[StandingRow]:
     """The standings, best first."""
     axis = standing_axis(standings)
+    held = standings.get("standings", [])
+    several = len({row.get("group", 1) for row in held}) > 1
     rows: list[StandingRow] = []
-    for row in standings.get("standings", []):
+    for row in held:
+        tier = f"{row['tier']} of group {row['group']}" if several else str(row["tier"])
         rows.append(
             StandingRow(
                 agent=row["agent"],
                 variant_of=row.get("variant_of"),
                 rank=str(row["rank"]),
                 ranks=rank_interval(row["rank_low"], row["rank_high"]),
-                tier=row["tier"],
-                is_first_of_tier=bool(rows) and rows[-1].tier != row["tier"],
+                tier=tier,
+                is_first_of_tier=bool(rows) and rows[-1].tier != tier,
                 score=decimal(row.get("score"), 3),
                 interval=span(decimal(row.get("score_low"), 3), decimal(row.get("score_high"), 3)),
                 bar=axis.bar(row.get("score"), row.get("score_low"), row.get("score_high")),

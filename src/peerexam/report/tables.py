@@ -16,7 +16,7 @@ from peerexam.report.standings_view import standing_rows
 from peerexam.runfolder import RunFolder
 
 COLUMNS = (
-    "rank", "rank_low", "rank_high", "tier", "agent", "score", "score_low", "score_high",
+    "group", "rank", "rank_low", "rank_high", "tier", "agent", "score", "score_low", "score_high",
     "full_mark", "avg", "avg_weight", "win_rate", "questions", "variant_of",
 )  # fmt: skip
 """Of the CSV file, named as in `standings.json`."""
@@ -50,7 +50,7 @@ def standings_text(standings: Standings, width: int | None = None) -> str:
         (
             f"{row.rank} ({row.ranks})",
             _named(row.agent, row.variant_of),
-            str(row.tier),
+            row.tier,
             row.score,
             row.interval,
             row.full_mark,
@@ -85,7 +85,7 @@ def leaderboard_markdown(standings: Standings) -> str:
         if row.variant_of:
             name += f" (variant of {markdown_text(row.variant_of)})"
         cells = (
-            f"{row.rank} ({row.ranks})", name, str(row.tier), row.score, row.interval,
+            f"{row.rank} ({row.ranks})", name, row.tier, row.score, row.interval,
             row.full_mark, row.win_rate,
         )  # fmt: skip
         lines.append(f"| {' | '.join(cells)} |")

@@ -154,6 +154,13 @@ def bootstrap_ratios(
     ]
 
 
+def sign_patterns(rounds: int, clusters: int, rng: np.random.Generator) -> Iterator[Floats]:
+    """Signs by lot, 1 or -1 (shape: part of the rounds × clusters)."""
+    for size in _parts(rounds, clusters):
+        signs = rng.integers(0, 2, size=(size, clusters), dtype=np.int8)
+        yield np.where(signs > 0, 1.0, -1.0)
+
+
 def sign_flip_p(differences: Floats, *, rounds: int, rng: np.random.Generator) -> Floats:
     """Two-sided p-value that a column of cluster sums of differences has mean zero.
 
@@ -164,9 +171,8 @@ def sign_flip_p(differences: Floats, *, rounds: int, rng: np.random.Generator) -
     observed = np.abs(differences.sum(axis=0))
     margin = 1e-9 * np.maximum(1.0, np.abs(differences).sum(axis=0))
     beyond = np.zeros(differences.shape[1])
-    for size in _parts(rounds, len(differences)):
-        signs = rng.integers(0, 2, size=(size, len(differences)), dtype=np.int8)
-        flipped = np.abs((signs * 2.0 - 1.0) @ differences)
+    for signs in sign_patterns(rounds, len(differences), rng):
+        flipped = np.abs(signs @ differences)
         beyond += (flipped >= observed - margin).sum(axis=0)
     p: Floats = (1 + beyond) / (1 + rounds)
     return p

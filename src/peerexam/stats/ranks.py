@@ -1,10 +1,10 @@
 """Ranks, how far they can be trusted, and tiers.
 
-Two agents are told apart only where the bootstrap interval of the difference of their scores
-excludes 0, and these intervals hold for all pairs at once (largest studentised difference over
-all pairs). Rank intervals follow from them: at best an agent is just behind those that are surely
-better (Mogstad, Romano, Shaikh and Wilhelm 2024, "Inference for Ranks"); percentiles of
-resampled ranks would be too narrow where agents are alike.
+All three follow from which pairs are separated (`pair_tests`), for all pairs at once: at best an
+agent is just behind those that are surely better (Mogstad, Romano, Shaikh and Wilhelm 2024,
+"Inference for Ranks"); percentiles of resampled ranks would be too narrow where agents are alike.
+Agents that never met, directly or through others, are in different groups, and no rank, interval or
+tier reaches across.
 """
 
 from __future__ import annotations
@@ -28,13 +28,15 @@ class Place:
         rank: Competition rank (1, 2, 2, 4).
         low: Best rank that the intervals allow.
         high: Worst rank that the intervals allow.
-        tier: 1 is the best; agents of different tiers are all told apart.
+        tier: 1 is the best; agents of different tiers are all separated.
+        group: Agents of different groups never met; all else holds within the group.
     """
 
     rank: int
     low: int
     high: int
     tier: int
+    group: int = 1
 
 
 def competition_ranks(scores: Floats) -> list[int | None]:
@@ -54,27 +56,20 @@ def competition_ranks(scores: Floats) -> list[int | None]:
     ]
 
 
-def told_apart(
-    scores: Floats,
-    replicates: Floats,
-    confidence: float,
-    shared: Ints,
-) -> Mask:
-    """Which pairs differ, with `confidence` for all pairs together.
+def resampled_apart(scores: Floats, replicates: Floats, confidence: float) -> Mask:
+    """Which pairs differ by a bootstrap of their scores, with `confidence` for all pairs together.
 
-    A pair is told apart where |difference| exceeds c standard errors; c is the quantile over the
-    replicates of the largest studentised deviation of any pair. No pair is told apart on fewer
-    root questions than a sign test needs where all agree, 2·½ⁿ ≤ (1 − confidence) / pairs:
-    without that rule two questions that agree would prove anything.
+    A pair differs where |difference| exceeds c standard errors; c is the quantile over the
+    replicates of the largest studentised deviation of any pair. Of few questions this claims too
+    much; it stands beside `pair_tests`, where judges are drawn too, or a rule looks at majorities.
 
     Args:
         scores: Shape m.
         replicates: Shape rounds × m.
         confidence: For all pairs at once.
-        shared: Shape m × m, number of root questions that both agents stand on.
 
     Returns:
-        Shape m × m: i scores higher than j and is told apart from it.
+        Shape m × m: i scores higher than j and the two differ.
     """
     size = len(scores)
     difference = scores[:, None] - scores[None, :]
@@ -89,12 +84,14 @@ def told_apart(
             scaled = np.abs(moved[:, known]) / spread[known]
             worst = np.fmax(worst, np.fmax.reduce(scaled, axis=1))
     limit = float(np.quantile(worst, confidence)) if len(worst) else np.inf
-    pairs = max(size * (size - 1) // 2, 1)
-    needed = np.log2(2 * pairs / (1 - confidence))
-    # n / (n - 1): the bootstrap's variance is that of the sample, not the unbiased one.
-    wider = np.sqrt(shared / np.maximum(shared - 1, 1))
-    sure = np.nan_to_num(difference) > np.maximum(limit * error * wider, 10.0**-_EQUAL)
-    return np.asarray(sure & (shared >= needed), dtype=np.bool_)
+    sure = np.nan_to_num(difference) > np.maximum(limit * error, 10.0**-_EQUAL)
+    return np.asarray(sure, dtype=np.bool_)
+
+
+def scored_above(scores: Floats) -> Mask:
+    """Whether i scores higher than j, by more than the order of summation (shape m × m)."""
+    rounded = np.round(scores, _EQUAL)
+    return np.asarray(rounded[:, None] > rounded[None, :], dtype=np.bool_)
 
 
 def _root_mean_square(moved: Floats) -> Floats:
@@ -104,16 +101,28 @@ def _root_mean_square(moved: Floats) -> Floats:
     return np.asarray(np.sqrt(total.sum(axis=0) / np.maximum(number, 1)), dtype=np.float64)
 
 
-def places(scores: Floats, apart: Mask) -> list[Place | None]:
-    """Ranks, rank intervals and tiers.
+def places(scores: Floats, apart: Mask, groups: Ints | None = None) -> list[Place | None]:
+    """Ranks, rank intervals and tiers, by group.
 
-    A tier ends only where everyone above is told apart from everyone below; so agents that are
-    not told apart always share one.
+    A tier ends only where everyone above is separated from everyone below; so agents that are
+    not separated always share one.
 
     Args:
         scores: Shape m; NaN has no place.
-        apart: As `told_apart` gives it.
+        apart: Shape m × m: i scores higher than j and is separated from it.
+        groups: As `pair_tests.met_groups` gives them; None for one group of all.
     """
+    of = np.zeros(len(scores), dtype=np.int64) if groups is None else groups
+    found: list[Place | None] = [None] * len(scores)
+    for number in range(int(of.max(initial=-1)) + 1):
+        members = np.flatnonzero(of == number)
+        inside = _places(scores[members], apart[np.ix_(members, members)], number + 1)
+        for item, place in zip(members, inside, strict=True):
+            found[item] = place
+    return found
+
+
+def _places(scores: Floats, apart: Mask, group: int) -> list[Place | None]:
     ranks = competition_ranks(scores)
     placed = [i for i, rank in enumerate(ranks) if rank is not None]
     surely_better = apart.sum(axis=0)
@@ -134,6 +143,7 @@ def places(scores: Floats, apart: Mask) -> list[Place | None]:
             1 + int(surely_better[item]),
             len(placed) - int(surely_worse[item]),
             tiers[item],
+            group,
         )
         for item, rank in enumerate(ranks)
     ]
