@@ -13,6 +13,7 @@ from peerexam.cli.output import note, plain, say, say_json
 from peerexam.errors import SetupError
 from peerexam.protocols.config import ExamConfig
 from peerexam.protocols.loading import load_config
+from peerexam.protocols.own_answers import pairs_without_judge
 from peerexam.protocols.plan import Line, Plan, plan
 from peerexam.protocols.prices import price_text
 from peerexam.protocols.spans import Span
@@ -80,6 +81,10 @@ def print_plan(arguments: argparse.Namespace) -> int:
     return 0
 
 
+_MOST_PAIRS = 3
+"""Pairs that a warning names."""
+
+
 def _warn(config: ExamConfig) -> None:
     note_missing_weights(agent.model for agent in config.agents)
     examinees = {agent.name for agent in config.agents_in("examinee")}
@@ -87,6 +92,16 @@ def _warn(config: ExamConfig) -> None:
         note(
             "warning: no judge has two answers to compare besides its own, so there will be no "
             "standings; add an agent that answers, or one that only judges"
+        )
+        return
+    pairs = [f"'{one}' with '{other}'" for one, other in pairs_without_judge(config)]
+    if pairs:
+        more = len(pairs) - _MOST_PAIRS
+        named = ", ".join(pairs[:_MOST_PAIRS]) + (f" and {more} more pairs" if more > 0 else "")
+        note(
+            f"warning: nobody may compare {named}: every judge wrote one of the two answers, so "
+            "their order would rest on no direct comparison; add a judge that wrote neither "
+            "(roles: [judge])"
         )
 
 

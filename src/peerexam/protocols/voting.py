@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 
@@ -121,6 +122,7 @@ def tally(
         "voting": {
             **_voting(vote, sheets, fit, settings, agents),
             "ballots": ballots,
+            "uncompared": _uncompared(vote, agents),
             "pairs_without_result": {"one_order": pairs.one_order, "no_order": pairs.no_order},
         },
         "judges": [sheet.to_json() for sheet in sheets],
@@ -243,6 +245,13 @@ def _voting(
         "note": _note(len(fit), settings.quorum, vote, agents),
         "by_method": {name: _ranked(rule(vote.total), agents) for name, rule in METHODS.items()},
     }
+
+
+def _uncompared(vote: VoteCount, agents: Sequence[str]) -> list[Json]:
+    """Pairs with a place each that no ballot which counts holds together."""
+    met = vote.total.wins + vote.total.wins.T > 0
+    placed = [at for at, place in enumerate(vote.places) if place is not None]
+    return [[agents[i], agents[j]] for i, j in combinations(placed, 2) if not met[i, j]]
 
 
 def _why_unplaced(

@@ -9,6 +9,9 @@ from itertools import groupby
 from peerexam.calls import Json
 from peerexam.report.numbers import counted, listed
 
+_MOST_PAIRS = 3
+"""Pairs that are named; of more, how many they are."""
+
 Standings = Mapping[str, Json]
 """`standings.json` as it was read; `docs/standings-format.md` has its keys."""
 
@@ -72,8 +75,27 @@ def headline(standings: Standings) -> str:
             f"and the exam asks for at least {voting.get('quorum')}."
         )
     if len(groups) == 1:
-        return _one_tier(groups[0])
-    return _two_tiers(*groups) if len(groups) == 2 else _many_tiers(groups)
+        said = _one_tier(groups[0])
+    else:
+        said = _two_tiers(*groups) if len(groups) == 2 else _many_tiers(groups)
+    return said + _uncompared_tail(standings)
+
+
+def uncompared(standings: Standings) -> list[tuple[str, str]]:
+    """Pairs that no judge with a vote compared: their order rests on no direct comparison."""
+    pairs = (standings.get("voting") or {}).get("uncompared") or []
+    return [(one, other) for one, other in pairs]
+
+
+def _uncompared_tail(standings: Standings) -> str:
+    pairs = uncompared(standings)
+    if not pairs:
+        return ""
+    if len(pairs) > _MOST_PAIRS:
+        return f" {len(pairs)} pairs of agents were never compared with each other."
+    return "".join(
+        f" {one} and {other} were never compared with each other." for one, other in pairs
+    )
 
 
 def _one_tier(tier: Tier) -> str:
@@ -154,6 +176,20 @@ def _coordinator_notes(standings: Standings) -> list[str]:
     ]
 
 
+def _uncompared_note(standings: Standings) -> list[str]:
+    pairs = uncompared(standings)
+    if not pairs:
+        return []
+    named = [f"{one} and {other}" for one, other in pairs[:_MOST_PAIRS]]
+    if len(pairs) > _MOST_PAIRS:
+        named.append(f"{len(pairs) - _MOST_PAIRS} more pairs")
+    return [
+        f"* {listed(named)}: no judge with a vote compared their answers, so the order of these two "
+        "rests on no direct comparison, only on what each did against others. Add a judge that is "
+        "neither of them (roles: [judge])."
+    ]
+
+
 def _few_judges_note(standings: Standings) -> list[str]:
     judges = (standings.get("voting") or {}).get("judges_counted", [])
     if len(judges) != 1:
@@ -182,6 +218,7 @@ def cautions(standings: Standings) -> list[str]:
     """What a reader must know before leaning on the standings, a paragraph each."""
     return [
         *_coordinator_notes(standings),
+        *_uncompared_note(standings),
         *_few_judges_note(standings),
         *_unfit_note(standings),
         *_likelihood_note(standings),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from peerexam.calls import Json
 from peerexam.report.axis import Axis, Bar, axis_over
-from peerexam.report.conclusion import METHODS, Standings
+from peerexam.report.conclusion import METHODS, Standings, uncompared
 from peerexam.report.numbers import decimal, percent, rank_interval, span
 
 
@@ -89,15 +89,16 @@ def standing_axis(standings: Standings) -> Axis:
 
 
 def standing_rows(standings: Standings) -> list[StandingRow]:
-    """The standings, best first."""
+    """The standings, best first; a star at the rank of those that were not compared with all."""
     axis = standing_axis(standings)
+    starred = {name for pair in uncompared(standings) for name in pair}
     rows: list[StandingRow] = []
     for row in standings.get("standings", []):
         rows.append(
             StandingRow(
                 agent=row["agent"],
                 variant_of=row.get("variant_of"),
-                rank=str(row["rank"]),
+                rank=f"{row['rank']}{'*' if row['agent'] in starred else ''}",
                 ranks=rank_interval(row["rank_low"], row["rank_high"]),
                 tier=row["tier"],
                 is_first_of_tier=bool(rows) and rows[-1].tier != row["tier"],
