@@ -41,8 +41,7 @@ ROLES: tuple[Role, ...] = ("test set", "evaluator", "both", "")
 CONSENSUS = "peers' consensus is no truth: a model that knows better than its peers reads as biased"
 AGREED = (
     "where all segments agree there is nothing to resample: the interval says how far the value is "
-    "off if as many segments differ as could without any of them being seen. It may hold 0 where p "
-    "is small: the test takes it that without a bias a difference is as likely with either sign"
+    "off if as many segments differ as could without any of them being seen"
 )
 ALIKE_ENDS = (ALL_ALIKE, SOME_ALIKE, QUESTIONS_ALIKE)
 """How the method of an estimate ends that rests on segments, or questions, that are all alike."""

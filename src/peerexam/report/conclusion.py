@@ -184,9 +184,9 @@ def _uncompared_note(standings: Standings) -> list[str]:
     if len(pairs) > _MOST_PAIRS:
         named.append(f"{len(pairs) - _MOST_PAIRS} more pairs")
     return [
-        f"* {listed(named)}: no judge with a vote compared their answers, so the order of these two "
-        "rests on no direct comparison, only on what each did against others. Add a judge that is "
-        "neither of them (roles: [judge])."
+        f"* {listed(named)}: no judge with a vote compared these two, so their order rests on no "
+        "direct comparison, only on what each did against others. Add a judge that is neither of "
+        "them (roles: [judge])."
     ]
 
 
