@@ -102,10 +102,11 @@ def test_every_section_is_there_with_its_numbers(make_run: Callable[..., Path]) 
 
 
 def test_self_preference_is_read_by_its_sign(make_run: Callable[..., Path]) -> None:
-    # Fixture: alder has +22 points and -0.44 ranks, both away from 0: both favour itself.
-    # birch's intervals hold 0.
+    # Fixture: alder has +22 points by third parties, away from 0. birch's intervals hold 0. The
+    # estimates beside the leading one have no reading of their own.
     text = page_of(make_run()).text
-    assert text.count("in its own favour") == 3
+    assert text.count("in its own favour") == 1
+    assert text.count("not significant") >= 1
     assert "against itself" not in text
 
 

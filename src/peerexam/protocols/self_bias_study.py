@@ -23,7 +23,7 @@ from peerexam.protocols.self_bias_json import (
     table_json,
     win_rate_measures,
 )
-from peerexam.protocols.self_bias_run import RunTables, read_run
+from peerexam.protocols.self_bias_run import RunTables, held_self_preference, read_run
 from peerexam.protocols.study_result import Measure, StudyResult
 from peerexam.stats.all_alike import QUESTIONS_ALIKE
 from peerexam.stats.benchmark_table import BenchmarkTable, Orientation, table_from_scores
@@ -98,7 +98,7 @@ def _of_run(
     groups = joined(tuple(names), [*within(run.same, names), *same])
     measures, tables = _by_role(run.roles, rounds, seed, groups)
     if "evaluator" in run.roles:
-        found = self_preference(
+        found = held_self_preference(path, run.judges, groups) or self_preference(
             run.verdicts,
             rule=run.rule,
             orderless=run.orderless,
