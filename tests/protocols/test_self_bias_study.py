@@ -16,6 +16,7 @@ from peerexam.protocols.self_bias_study import study_self_bias
 from peerexam.report.judges_view import self_preference_rows
 from peerexam.report.numbers import probability, signed
 from peerexam.report.tables import standings_text
+from peerexam.stats.interval_test import finest_level
 from peerexam.tasks.score_file import read_scores
 from peerexam.tasks.source_diversity import source_diversity
 
@@ -207,9 +208,9 @@ def test_all_parts_take_the_rounds_that_are_asked_for(tmp_path: Path) -> None:
     path.write_text("\n".join(lines), encoding="utf-8")
     found = study_self_bias(path, rounds=4000).to_json()
     ((part,),) = [found["tables"]["decomposition"].values()]
-    # With no pattern of signs as extreme, p is 1 ÷ (rounds + 1).
+    # With no draw on the other side of 0, p is the smallest level that so many draws can tell of.
     (own,) = [one for one in part["effects"]["self"] if one["of"] == ["a"]]
-    assert own["p"] == pytest.approx(1 / 4001)
+    assert own["p"] == pytest.approx(finest_level(4000, 60))
     assert measured(found, "self_bias", "evaluator")["a"]["p"] == pytest.approx(1 / 4001)
 
 

@@ -134,7 +134,7 @@ def test_a_fair_model_among_two_biased_ones_is_blamed_by_eq_1_alone(paired: bool
         None,
         paired,
     )
-    found = self_bias(made, rng=rng(), rounds=500)
+    found = self_bias(made, rng=rng(), rounds=1000)
     leaky, third = found.win_rate[2], found.third_party_win_rate[2]
     assert leaky.value == pytest.approx(0.145, abs=0.02)
     assert leaky.p_holm is not None

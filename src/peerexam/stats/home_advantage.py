@@ -18,7 +18,7 @@ from peerexam.stats.bias_peers import peers_of
 from peerexam.stats.cluster_ratio import check_settings, draws, expanded_quantiles, sum_by_cluster
 from peerexam.stats.estimate import Estimate
 from peerexam.stats.holm import with_holm
-from peerexam.stats.interval_test import Ends, finest_level, interval_with_p
+from peerexam.stats.interval_test import LEAST, Ends, finest_level, interval_with_p
 from peerexam.stats.orders import Disagreement, Mask, rows_where
 from peerexam.stats.peer_points import pair_points
 from peerexam.stats.tables import Comparisons, Floats
@@ -176,14 +176,15 @@ def _difference(
     moved = np.sort(drawn[0] - drawn[1])
     seen = np.array([[home.worth], [away.worth]])
     held, wider = (drawn[0], -drawn[1]), Alike(_LEAST, _MOST, seen)
-    some_alike = any(alike(one) for one in held)
+    sure = [alike(one) for one in held]
 
     def ends(wanted: float) -> Ends:
         plain = expanded_quantiles(moved, fewest, wanted)
         return author_interval(plain, value, held, wider, 0, wanted) or plain
 
-    low, high, p = interval_with_p(ends, confidence, finest_level(rounds, fewest))
-    method = f"{_METHOD}; {QUESTIONS_ALIKE}" if some_alike else _METHOD
+    finest = LEAST if all(sure) else finest_level(rounds, fewest)
+    low, high, p = interval_with_p(ends, confidence, finest)
+    method = f"{_METHOD}; {QUESTIONS_ALIKE}" if any(sure) else _METHOD
     return Estimate(value, low, high, p=p, n=n, left_out=left_out, method=method)
 
 

@@ -16,13 +16,14 @@ from peerexam.stats.tables import Floats
 
 Ends = tuple[float, float]
 
-_LEAST = 1e-9
+LEAST = 1e-9
+"""The smallest p-value that is told of: that of intervals which nothing was drawn for."""
 _STEPS = 40
 _ROUNDING = 1e-12
 
 
 def interval_with_p(
-    at: Callable[[float], Ends], confidence: float, finest: float = _LEAST
+    at: Callable[[float], Ends], confidence: float, finest: float = LEAST
 ) -> tuple[float, float, float]:
     """The interval of one confidence, and the two-sided p-value of "the true value is 0".
 
@@ -40,14 +41,14 @@ def interval_with_p(
     >>> round(low, 6), round(high, 6), round(p, 6)
     (-0.9, 2.9, 0.5)
     """
-    wanted = 1 - confidence
+    wanted = round(1 - confidence, 12)  # 1 − 0.95 is not 0.05 but a little more
     low, high = _whole(at(confidence))
     if low <= 0 <= high:
         inside, outside = wanted, 1.0
     else:
         inside, outside = min(finest, wanted / 2), wanted
         if not _holds_zero(at, inside):
-            return low, high, min(finest, float(np.nextafter(wanted, 0)))
+            return low, high, min(finest, wanted * (1 - 1e-9))
     for _ in range(_STEPS):
         level = (inside * outside) ** 0.5
         if _holds_zero(at, level):
@@ -81,7 +82,7 @@ def percentile_with_p(
 
 def finest_level(rounds: int, clusters: int) -> float:
     """The smallest level at which each tail of an expanded percentile interval holds one draw."""
-    below, above = _LEAST, 1.0
+    below, above = LEAST, 1.0
     for _ in range(_STEPS):
         level = (below * above) ** 0.5
         if expanded_tail(clusters, 1 - level) < 1 / (1 + rounds):

@@ -18,7 +18,7 @@ from peerexam.stats.benchmark_table import BenchmarkTable
 from peerexam.stats.bias_peers import KINDS, Kind, Peers
 from peerexam.stats.cluster_ratio import expanded_quantiles
 from peerexam.stats.estimate import Estimate
-from peerexam.stats.interval_test import Ends, finest_level, interval_with_p
+from peerexam.stats.interval_test import LEAST, Ends, finest_level, interval_with_p
 from peerexam.stats.orders import Mask
 from peerexam.stats.tables import Floats, Ints
 
@@ -107,8 +107,10 @@ def _with_interval(
         plain = expanded_quantiles(moved, fewest, wanted)
         return author_interval(plain, value, held, scale, column, wanted) or plain
 
-    low, high, p = interval_with_p(ends, confidence, finest_level(len(moved), fewest))
-    method = f"; {SOME_ALIKE}" if any(alike(of) for of in held) else ""
+    sure = [alike(of) for of in held]
+    finest = LEAST if all(sure) else finest_level(len(moved), fewest)
+    low, high, p = interval_with_p(ends, confidence, finest)
+    method = f"; {SOME_ALIKE}" if any(sure) else ""
     return replace(one, low=low, high=high, p=p, method=method)
 
 
