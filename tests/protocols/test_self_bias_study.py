@@ -211,7 +211,9 @@ def test_all_parts_take_the_rounds_that_are_asked_for(tmp_path: Path) -> None:
     # With no draw on the other side of 0, p is the smallest level that so many draws can tell of.
     (own,) = [one for one in part["effects"]["self"] if one["of"] == ["a"]]
     assert own["p"] == pytest.approx(finest_level(4000, 60))
-    assert measured(found, "self_bias", "evaluator")["a"]["p"] == pytest.approx(1 / 4001)
+    assert measured(found, "self_bias", "evaluator")["a"]["p"] == pytest.approx(
+        finest_level(4000, 60)
+    )
 
 
 def test_a_file_may_hold_several_roles_and_the_texts_of_its_segments(tmp_path: Path) -> None:
