@@ -269,9 +269,7 @@ class _Reading:
             key = (question_id, judge, names[first], names[second])
             verdict = self.verdicts.setdefault(key, Verdict(*key, winner))
             if verdict.winner != winner:
-                raise ValueError(
-                    f"'{judge}' said something else of these answers in an earlier row"
-                )
+                raise ValueError(f"the verdict of '{judge}' differs from that of an earlier row")
 
     def labels(self) -> HumanLabels:
         """All of it.
