@@ -10,6 +10,7 @@ from peerexam.report.axis import Axis, Bar, axis_about_zero
 from peerexam.report.conclusion import Standings
 from peerexam.report.numbers import (
     MISSING,
+    counted,
     decimal,
     percent,
     points,
@@ -297,7 +298,7 @@ def _reading(estimate: Mapping[str, Json], words: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class AgreementRow:
-    """How far two judges' rankings agree."""
+    """How far two judges agree; `n` says what both judged."""
 
     judges: tuple[str, str]
     kendall_tau: str
@@ -311,7 +312,7 @@ def agreement_rows(standings: Standings) -> list[AgreementRow]:
         AgreementRow(
             (row["judges"][0], row["judges"][1]),
             decimal(row.get("kendall_tau")) if row.get("kendall_tau") is not None else MISSING,
-            str(row.get("n") or 0),
+            counted(row.get("n") or 0, "answer" if row.get("of") == "marks" else "question"),
             row.get("reason") or "",
         )
         for row in standings.get("agreement") or []

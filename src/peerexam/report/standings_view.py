@@ -43,7 +43,7 @@ class Cell:
 
     Attributes:
         text: What it says.
-        count: On how many questions it rests.
+        count: On how many comparisons (a question by one judge), or answers, it rests.
         shade: 0 to 10, from lost to won; None where there is no value.
     """
 

@@ -88,8 +88,8 @@ def _rows(path: Path) -> Iterator[tuple[int, _Row]]:
             cells = [*row, *[""] * (len(head) - len(row))]
             taken = {name: cells[place] for name, place in columns.items()}
             said = {key: cells[place] for key, place in judges.items()}
-            numbered = (_numbered(taken, kind) for kind in _KINDS)
-            yield reader.line_num, _Row(taken, *numbered, said)
+            texts, ratings, models = (_numbered(taken, kind) for kind in _KINDS)
+            yield reader.line_num, _Row(taken, texts, ratings, models, said)
 
 
 def _judges(head: Sequence[str]) -> dict[tuple[str, bool], int]:
