@@ -205,6 +205,43 @@ def test_a_run_that_was_stopped_is_said_to_be_one(
 
 
 @pytest.mark.parametrize("command", ["plan", "validate"])
+@pytest.mark.parametrize(
+    ("extra", "pairs"),
+    [
+        ("", ["'strong' with 'middle'"]),  # each is the other's only judge but itself
+        ('  - {name: third, model: "sim/third", roles: [judge]}\n', []),
+        ("judging: {panel: author}\n", ["'strong' with 'middle'"]),
+    ],
+)
+def test_a_pair_that_nobody_may_judge_is_warned_of(
+    folder: Path,
+    capsys: pytest.CaptureFixture[str],
+    command: str,
+    extra: str,
+    pairs: list[str],
+) -> None:
+    agents = EXAM.replace('ability=-2"}', 'ability=-2", roles: [examinee]}')
+    assert agents != EXAM
+    head, tail = agents.split("questions:")
+    text = f"{head}{extra if extra.startswith('  ') else ''}questions:{tail}"
+    text += "" if extra.startswith("  ") else extra
+    (folder / "EXAM.yaml").write_text(text, encoding="utf-8")
+    assert main([command, "EXAM.yaml"]) == 0
+    said = capsys.readouterr().err
+    assert ("nobody may compare" in said) == bool(pairs)
+    assert all(pair in said for pair in pairs)
+
+
+@pytest.mark.parametrize("example", ["embedded.yaml", "embedded-smollm2.yaml"])
+def test_every_pair_of_the_demonstrations_has_a_judge_that_wrote_neither(
+    capsys: pytest.CaptureFixture[str], example: str
+) -> None:
+    path = Path(__file__).resolve().parents[1] / "examples" / example
+    assert main(["validate", str(path)]) == 0
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("command", ["plan", "validate"])
 def test_two_that_judge_only_each_other_are_warned_of(
     folder: Path, capsys: pytest.CaptureFixture[str], command: str
 ) -> None:

@@ -177,3 +177,39 @@ def test_people_alone_are_told_of_and_judges_asked_for(
 def test_a_stall_is_a_number_above_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["trust", "annotations", "people.csv", "--stall", "0"]) == 2
     assert "--stall" in capsys.readouterr().err
+
+
+def test_recorded_verdicts_of_one_order_are_held_against_named_people(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    # One prompt with several pairs, three people, one judge in one order. People's balance, in the
+    # order of the rows: first, second, second, first; the judge: first, second, first, tie.
+    # Accuracy (1 + 1 + 0 + ½) / 4, ties as a class 2 of 4; F1: first 2 · 1 ÷ (2 + 2), second
+    # 2 · 1 ÷ (2 + 1), tie 0, their mean 7/18.
+    pairs = {"ab": ("1>2 1>2 1=2", "1>2"), "cd": ("2>1 2>1 2>1", "2>1"),
+             "ac": ("1=2 1=2 2>1", "1>2"), "bd": ("1>2 1=2 1>2", "1=2")}  # fmt: skip
+    lines = ["question,answer 1,answer 2,ranking,annotator,verdict GPT-4"]
+    for pair, (said, verdict) in pairs.items():
+        for who, ranking in zip(("ann", "bo", "cy"), said.split(), strict=True):
+            lines.append(f"Why?,{pair[0]},{pair[1]},{ranking},{who},{verdict}")
+    path = tmp_path / "people.csv"
+    path.write_text("\n".join(lines), encoding="utf-8")
+    assert main(["trust", "annotations", str(path), "--metrics", "none", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["pairs"] == 4
+    (judge,) = [row for row in found["rows"] if row["kind"] == "judge"]
+    assert judge["accuracy"]["accuracy"]["value"] == pytest.approx(2.5 / 4, abs=1e-6)
+    assert judge["accuracy"]["three_classes"]["value"] == 0.5
+    assert judge["accuracy"]["macro_f1"]["value"] == pytest.approx(7 / 18, abs=1e-6)
+    assert judge["accuracy"]["accuracy"]["left_out"] == 0
+    assert judge["signature"].endswith("one order a pair")
+    assert judge["orders"] is None
+    people = {tuple(one["people"]): one["kappa"] for one in found["pairwise"]}
+    # ann: first, second, tie, first; bo: first, second, tie, tie. Agreement 3/4; by chance
+    # ½ · ¼ + ¼ · ¼ + ¼ · ½ = 5/16.
+    assert people["ann", "bo"]["value"] == pytest.approx((3 / 4 - 5 / 16) / (1 - 5 / 16), abs=1e-6)
+    assert len(people) == 3
+    assert main(["trust", "annotations", str(path), "--metrics", "none"]) == 0
+    text = capsys.readouterr().out
+    assert "ann and bo: 0.636" in text
+    assert "macro-F1" in text

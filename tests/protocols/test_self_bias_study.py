@@ -13,6 +13,11 @@ import pytest
 from peerexam.cli import main
 from peerexam.errors import RecordFileError, SetupError
 from peerexam.protocols.self_bias_study import study_self_bias
+from peerexam.protocols.standings_json import plain
+from peerexam.report.judges_view import self_preference_rows
+from peerexam.report.numbers import probability, signed
+from peerexam.report.tables import standings_text
+from peerexam.stats.interval_test import finest_level
 from peerexam.tasks.score_file import read_scores
 from peerexam.tasks.source_diversity import source_diversity
 
@@ -86,7 +91,7 @@ def test_what_is_planted_in_an_exam_is_found_in_its_roles(
     assert home["bob"]["smallest_findable"] > 0
     headlines = [one for one in found["measures"] if one["headline"]]
     assert {one["condition"] for one in headlines} == {"both"}
-    assert len(headlines) == 8
+    assert [one["name"] for one in headlines] == ["self_bias_third_party"] * 4
 
 
 def test_it_is_printed_for_people_with_both_estimates(
@@ -204,10 +209,12 @@ def test_all_parts_take_the_rounds_that_are_asked_for(tmp_path: Path) -> None:
     path.write_text("\n".join(lines), encoding="utf-8")
     found = study_self_bias(path, rounds=4000).to_json()
     ((part,),) = [found["tables"]["decomposition"].values()]
-    # With no pattern of signs as extreme, p is 1 ÷ (rounds + 1).
+    # With no draw on the other side of 0, p is the smallest level that so many draws can tell of.
     (own,) = [one for one in part["effects"]["self"] if one["of"] == ["a"]]
-    assert own["p"] == pytest.approx(1 / 4001)
-    assert measured(found, "self_bias", "evaluator")["a"]["p"] == pytest.approx(1 / 4001)
+    assert own["p"] == pytest.approx(finest_level(4000, 60))
+    assert measured(found, "self_bias", "evaluator")["a"]["p"] == pytest.approx(
+        finest_level(4000, 60)
+    )
 
 
 def test_a_file_may_hold_several_roles_and_the_texts_of_its_segments(tmp_path: Path) -> None:
@@ -329,7 +336,7 @@ def test_a_run_whose_manifest_tells_of_one_model_leaves_it_out_as_third_party(
     changed = {
         one.name
         for one, other in zip(after.measures, before.measures, strict=True)
-        if one.estimate.value != other.estimate.value
+        if plain(one.estimate.value) != plain(other.estimate.value)  # standings are rounded
     }
     assert changed == {
         "self_bias_third_party",
@@ -357,3 +364,50 @@ def test_who_is_one_model_in_a_file_is_said_by_a_flag(
     assert "--same takes the names" in capsys.readouterr().err
     assert main(["self-bias", str(path), "--same", "a,dora"]) == 2
     assert "no agent 'dora': there are a, b, c" in capsys.readouterr().err
+
+
+def test_one_estimate_leads_on_the_terminal_in_the_report_and_in_self_bias(
+    run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    standings = json.loads((run / "standings.json").read_text(encoding="utf-8"))
+    capsys.readouterr()
+    assert main(["self-bias", str(run), "--rounds", "50", "--json"]) == 0
+    measures = json.loads(capsys.readouterr().out)["measures"]
+    assert main(["self-bias", str(run), "--rounds", "50"]) == 0
+    lead = capsys.readouterr().out.split("other estimates")[0]
+    terminal, rows = standings_text(standings), self_preference_rows(standings)
+    for judge, row in zip(standings["judges"], rows, strict=True):
+        third = judge["self_preference"]["third_party"]
+        (one,) = (
+            one
+            for one in measures
+            if (one["agent"], one["name"]) == (judge["agent"], "self_preference_third_party")
+        )
+        assert {key: one[key] for key in ("value", "low", "high", "p", "p_holm", "n")} == {
+            key: third[key] for key in ("value", "low", "high", "p", "p_holm", "n")
+        }
+        assert f"{third['value']:+.3f}" in lead
+        line = next(
+            one
+            for one in terminal.splitlines()
+            if one.startswith(judge["agent"]) and "prompt" in one
+        )
+        assert f"{signed(100 * third['value'], 0)} " in line
+        assert f"Holm p {probability(third['p_holm'])}" in line
+        assert row.effects[0].p_holm == probability(third["p_holm"])
+        assert row.effects[0].reading
+        assert [effect.reading for effect in row.effects[1:]] == ["", ""]
+
+
+def test_without_a_third_party_the_estimate_that_leads_is_named_as_another() -> None:
+    none = {"value": None, "low": None, "high": None, "p": None, "p_holm": None, "n": 0}
+    some = {"value": 0.2, "low": 0.1, "high": 0.3, "p": 0.01, "p_holm": 0.02, "n": 9}
+    judge = {
+        "agent": "ada",
+        "fit": True,
+        "self_preference": {"third_party": none, "win_rate": some, "rank_bias": some},
+    }
+    standings = {"judges": [judge], "voting": {"judges_counted": ["ada"]}}
+    assert "(by peers)" in standings_text(standings)
+    (row,) = self_preference_rows(standings)
+    assert [one.leaning for one in row.effects] == ["none", "self", "none"]

@@ -677,3 +677,22 @@ def test_ratings_that_are_not_finite_are_named() -> None:
     assert "no finite ratings for A, B, C" in note
     back = fought([*rows, ("B", "A")]).count(by("bradley_terry"), judges=ONE_ORDER)
     assert "no finite ratings" not in str(back["voting"]["note"])
+
+
+def test_a_pair_that_only_its_own_authors_judged_is_named() -> None:
+    # a and b each rank the others; nobody but c wrote neither of their answers.
+    run = planted(12, agents="abc")
+    assert run.count()["voting"]["uncompared"] == []
+    two = replace_judges(run, "ab")
+    two.rankings = [one for one in run.rankings if one.judge in "ab"]
+    content = two.count()
+    assert content["voting"]["uncompared"] == [["a", "b"]]
+    assert {row["agent"] for row in content["standings"]} == set("abc")
+
+
+def test_an_unfit_judge_leaves_a_pair_uncompared_after_the_fact() -> None:
+    run = planted(20, agents="abc")
+    run.verdicts = [replace(v, winner="first") if v.judge == "c" else v for v in run.verdicts]
+    content = run.count(replace(QUICK, fitness=FitnessLimits(0.6, 1.0, 0.5)))
+    assert content["voting"]["judges_counted"] == ["a", "b"]
+    assert content["voting"]["uncompared"] == [["a", "b"]]

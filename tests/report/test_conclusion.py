@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from peerexam.report.conclusion import basis, cautions, headline, tiers
+from peerexam.report.standings_view import standing_rows
 
 
 def row(agent: str, rank: int, tier: int, low: int, high: int, **more: Any) -> dict[str, Any]:
@@ -95,3 +96,23 @@ def test_cautions_name_what_the_standings_hang_on(standings: dict[str, Any], wor
 def test_an_exam_with_nothing_odd_has_no_cautions() -> None:
     judges = [{"agent": name, "by": "prompt", "fit": True} for name in "JK"]
     assert cautions({"judges": judges, "voting": {"judges_counted": ["J", "K"]}}) == []
+
+
+def test_a_pair_that_nobody_compared_is_named_first_of_all() -> None:
+    standings = {
+        "standings": [row("A", 1, 1, 1, 1), row("B", 2, 2, 2, 2), row("C", 3, 3, 3, 3)],
+        "voting": {"judges_counted": ["A", "B"], "uncompared": [["A", "B"]]},
+    }
+    assert headline(standings).endswith("A and B were never compared with each other.")
+    assert "rests on no direct comparison" in cautions(standings)[0]
+    assert [one.rank for one in standing_rows(standings)] == ["1*", "2*", "3"]
+
+
+def test_of_many_pairs_that_nobody_compared_the_number_is_said() -> None:
+    pairs = [["A", name] for name in "BCDEF"]
+    standings = {
+        "standings": [row("A", 1, 1, 1, 2), row("B", 2, 1, 1, 2)],
+        "voting": {"uncompared": pairs},
+    }
+    assert "5 pairs of agents were never compared" in headline(standings)
+    assert "2 more pairs" in cautions(standings)[0]

@@ -1,7 +1,5 @@
 """Intervals and tests on sums over clusters, against SciPy and hand calculation."""
 
-import itertools
-
 import numpy as np
 import pytest
 from scipy import stats
@@ -10,7 +8,6 @@ from peerexam.stats.cluster_ratio import (
     bootstrap_ratios,
     draws,
     share_interval,
-    sign_flip_p,
     student_quantile,
 )
 
@@ -62,19 +59,6 @@ def test_the_bootstrap_of_a_mean_is_students_interval() -> None:
     )[0]
     expected = stats.t.interval(0.95, 24, values.mean(), stats.sem(values))
     assert ends == pytest.approx(expected, abs=0.06)
-
-
-def test_the_sign_flip_p_is_that_of_all_patterns() -> None:
-    differences = np.array([0.9, 0.2, 0.4, -0.1, 0.5, 0.3, -0.2, 0.6])
-    sums = [abs(np.dot(signs, differences)) for signs in itertools.product((-1, 1), repeat=8)]
-    exact = np.mean(np.array(sums) >= differences.sum() - 1e-9)
-    found = sign_flip_p(differences[:, None], rounds=50_000, rng=np.random.default_rng(3))
-    assert found == pytest.approx([exact], abs=0.004)
-
-
-def test_no_difference_at_all_has_p_one() -> None:
-    found = sign_flip_p(np.zeros((6, 2)), rounds=100, rng=np.random.default_rng(0))
-    assert found.tolist() == [1.0, 1.0]
 
 
 @pytest.mark.parametrize("cells", [1, 70, 10_000])

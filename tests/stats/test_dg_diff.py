@@ -91,9 +91,8 @@ def test_a_small_table_by_hand() -> None:
     assert found.low is not None
     assert found.high is not None
     assert found.low < -2 / 3 < found.high
-    # |4 − 5 − 1| = 2; of the eight sign patterns of (4, 5, 1), |sum| ≥ 2 for 10, 8, 2 and 0 fails
-    # for ±(4 − 5 + 1): six of eight.
-    assert found.p == pytest.approx(6 / 8, abs=0.02)
+    # Student's t of 4, −5, −1 is −0.25 with 2 degrees of freedom, p 0.82.
+    assert found.p == pytest.approx(0.82, abs=0.05)
 
 
 def test_items_of_one_cluster_are_one_draw() -> None:
@@ -106,9 +105,9 @@ def test_items_of_one_cluster_are_one_draw() -> None:
 
 
 def test_where_all_items_differ_alike_the_interval_has_a_width() -> None:
-    # Wilson's upper end of 0 in 4 is z² ÷ (4 + z²) = 0.490; a mark of 1 to 10 differs by 9 at most.
+    # Of four alike no more than 1 − 0.05^(1 ÷ 4) = 0.527 differ; a mark of 1 to 10 by 9 at most.
     found = difference(np.full(4, 7.0), np.full(4, 5.5), np.arange(4), 9.0, seed=0)
-    ends = (1.5 - 0.490 * 10.5, 1.5 + 0.490 * 7.5)
+    ends = (1.5 - 0.5271 * 10.5, 1.5 + 0.5271 * 7.5)
     assert (found.low, found.high) == pytest.approx(ends, abs=5e-3)
     marks = mean_score(np.full(4, 7.0), np.arange(4), (1.0, 10.0))
     assert marks.low is not None
@@ -119,9 +118,9 @@ def test_where_all_items_differ_alike_the_interval_has_a_width() -> None:
 def test_where_nothing_differs_the_interval_says_how_little_that_shows() -> None:
     few = difference(np.ones(3), np.ones(3), np.arange(3), 1.0, seed=0)
     many = difference(np.ones(300), np.ones(300), np.arange(300), 1.0, seed=0)
-    # Wilson's upper end for 0 of 3 is z²/(3 + z²) = 0.5615, for 0 of 300 0.0126.
-    assert (few.value, few.low, few.high) == (0.0, pytest.approx(-0.5615, abs=1e-4), -few.low)  # type: ignore[operator]
-    assert many.high == pytest.approx(0.0126, abs=1e-4)
+    # The exact bound for 0 of 3 is 1 − 0.05^(1 ÷ 3) = 0.6316, for 0 of 300 0.00994.
+    assert (few.value, few.low, few.high) == (0.0, pytest.approx(-0.6316, abs=1e-4), -few.low)  # type: ignore[operator]
+    assert many.high == pytest.approx(0.00994, abs=1e-5)
     assert few.p == many.p == 1.0
 
 

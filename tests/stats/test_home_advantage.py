@@ -75,7 +75,7 @@ def sampled(
 
 def test_a_planted_advantage_is_found_whatever_judges_think_of_themselves() -> None:
     c, authors = sampled({"b": 0.25}, 160, seed=3)
-    found = home_advantage(c, authors, rng=rng(), rounds=1000)
+    found = home_advantage(c, authors, rng=rng(), rounds=4000)
     assert found[1].low is not None
     assert found[1].high is not None
     assert found[1].low > 0
@@ -160,8 +160,8 @@ def test_where_every_question_says_the_same_the_interval_has_a_width() -> None:
     assert found.low == pytest.approx(1 - ((1 - 4 * lam) + (1 - 6 * lam)))
     assert found.high == 1.0
     assert "questions all alike" in found.method
-    assert found.p is not None
-    assert found.p < 0.05  # at home by chance in one of 210 ways
+    # 0 is reached where the two shares are 1 in all: 10 λ = 1, with a chance of 4^4 6^6 ÷ 10^10.
+    assert found.p == pytest.approx(4**4 * 6**6 / 10**10, rel=1e-6)
 
 
 def test_a_side_that_is_all_alike_is_not_taken_for_certain() -> None:

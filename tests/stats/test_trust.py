@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from peerexam.errors import StatisticsError
 from peerexam.records import Verdict
-from peerexam.stats.inter_annotator import fleiss_kappa, krippendorff_alpha
+from peerexam.stats.inter_annotator import cohen_kappa, fleiss_kappa, krippendorff_alpha
 from peerexam.stats.peer_rank import peer_rank
 from peerexam.stats.report_card import CallFacts, PairTraits, report_card
 from peerexam.stats.tables import comparisons_from
@@ -210,3 +210,51 @@ def test_peer_rank_of_three_by_hand() -> None:
     assert again.win_rates == pytest.approx(found.win_rates)  # they agree, so weights do nothing
     with pytest.raises(StatisticsError):
         peer_rank(comparisons_from([], "abc", "abc"))
+
+
+@given(
+    st.lists(
+        st.tuples(*[st.sampled_from([0.0, 0.5, 1.0])] * 2, st.integers(0, 9)),
+        min_size=2,
+        max_size=40,
+    )
+)
+def test_kappa_of_two_people_and_macro_f1_are_those_of_scikit_learn(
+    rows: list[tuple[float, float, int]],
+) -> None:
+    metrics = pytest.importorskip("sklearn.metrics")
+    one, other, cluster = (np.array(part) for part in zip(*rows, strict=True))
+    labels = [(2 * part).astype(int) for part in (one, other)]
+    rng = np.random.default_rng(0)
+    found = cohen_kappa(one, other, cluster, rng=rng, rounds=20)
+    if len(set(one) | set(other)) == 1:
+        assert found.value is None  # beyond chance means nothing where nothing else is ever said
+    else:
+        assert found.value == pytest.approx(metrics.cohen_kappa_score(*labels))
+    same = pairwise_accuracy(JudgedPairs(cluster, one, other, other), rounds=20)
+    assert same.macro_f1.value == pytest.approx(metrics.f1_score(*labels, average="macro"))
+    assert same.three_classes.value == pytest.approx(metrics.accuracy_score(*labels))
+
+
+def test_kappa_of_two_people_as_cohen_has_it() -> None:
+    # 20 yes/yes, 5 yes/no, 10 no/yes, 15 no/no: agreement 0.7, by chance 0.5 · 0.6 + 0.5 · 0.4.
+    one = np.repeat([1.0, 1.0, 0.0, 0.0], [20, 5, 10, 15])
+    other = np.repeat([1.0, 0.0, 1.0, 0.0], [20, 5, 10, 15])
+    found = cohen_kappa(one, other, np.arange(50), rng=np.random.default_rng(0))
+    assert found.value == pytest.approx((0.7 - 0.5) / (1 - 0.5))
+    assert found.low is not None
+    assert found.high is not None
+    # Its standard error is √(0.7 · 0.3 ÷ (50 · 0.25)) = 0.13 (Cohen 1960).
+    assert found.low == pytest.approx(0.4 - 1.96 * 0.13, abs=0.06)
+    assert found.high == pytest.approx(0.4 + 1.96 * 0.13, abs=0.06)
+    gaps = np.where(np.arange(50) < 3, np.nan, other)
+    assert cohen_kappa(one, gaps, np.arange(50), rng=np.random.default_rng(0)).left_out == 3
+
+
+def test_ties_are_a_class_where_classes_are_counted() -> None:
+    # People: first, second, tie, tie; the judge: first, tie, tie, nothing. Two of three alike.
+    # F1: first 1, second 0, tie 2 · 1 ÷ (1 + 2) = 2/3; their mean is 5/9.
+    found = pairwise_accuracy(pairs((1, 1, 1), (0, 0.5, 0.5), (0.5, 0.5, 0.5), (0.5, NONE, NONE)))
+    assert found.three_classes.value == pytest.approx(2 / 3)
+    assert found.macro_f1.value == pytest.approx(5 / 9)
+    assert found.macro_f1.left_out == 1

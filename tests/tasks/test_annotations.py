@@ -175,3 +175,55 @@ def test_a_file_that_is_no_text_or_not_there_is_refused(tmp_path: Path) -> None:
 def test_the_example_is_read() -> None:
     labels = read_annotations(EXAMPLE)
     assert (len(labels.questions), len(labels.ratings), len(labels.preferences)) == (9, 33, 33)
+
+
+def test_one_question_may_have_several_pairs_of_answers(tmp_path: Path) -> None:
+    head = "question,answer 1,answer 2,ranking,annotator"
+    rows = ("Why?,a,b,1>2,ann", "Why?,c,d,2>1,ann", "Why?,a,c,1=2,ann")
+    by_bo = ("Why?,c,d,1>2,bo", "Why?,b,a,1>2,bo", "Why?,c,a,2>1,bo")  # some the other way round
+    labels = read_annotations(written(tmp_path, *rows, *by_bo, head=head))
+    assert len(labels.questions) == 1
+    assert sorted(a.text for a in labels.answers) == ["a", "b", "c", "d"]
+    text = {a.examinee: a.text for a in labels.answers}
+    said = [(p.annotator, text[p.a], text[p.b], p.points) for p in labels.preferences]
+    assert said == [
+        ("ann", "a", "b", 1.0),
+        ("ann", "c", "d", 0.0),
+        ("ann", "a", "c", 0.5),
+        ("bo", "c", "d", 1.0),
+        ("bo", "b", "a", 1.0),
+        ("bo", "c", "a", 0.0),
+    ]
+    with pytest.raises(RecordFileError, match="line 3"):
+        read_annotations(written(tmp_path, *rows, "Why?,c,d,1>2,ann", head=head))
+
+
+def test_pairs_of_named_models_share_a_question(tmp_path: Path) -> None:
+    head = "question,answer 1,model 1,answer 2,model 2,ranking"
+    rows = ("Why?,a,m,b,n,1>2", "Why?,a,m,c,o,2>1", "Why?,b,n,c,o,1=2")
+    labels = read_annotations(written(tmp_path, *rows, head=head))
+    assert [(p.a, p.b) for p in labels.preferences] == [("m", "n"), ("m", "o"), ("n", "o")]
+    with pytest.raises(RecordFileError, match="differs"):
+        read_annotations(written(tmp_path, *rows, "Why?,x,m,e,p,1>2", head=head))
+
+
+def test_recorded_verdicts_of_one_order_or_both_are_read(tmp_path: Path) -> None:
+    head = (
+        "question,answer 1,answer 2,ranking,verdict GPT-4,verdict my judge,verdict my judge swapped"
+    )
+    path = written(tmp_path, "Why?,a,b,1>2,1>2,1=2,2>1", "How?,c,d,1>2,NULL,,", head=head)
+    labels = read_annotations(path)
+    assert [(v.judge, v.first, v.second, v.winner) for v in labels.verdicts] == [
+        ("GPT-4", "answer 1", "answer 2", "first"),
+        ("my judge", "answer 1", "answer 2", "tie"),
+        ("my judge", "answer 2", "answer 1", "first"),
+    ]
+    rows = ("Why?,a,b,1>2,1>2,,,ann", "Why?,a,b,1>2,2>1,,,bo")
+    contradicting = written(tmp_path, *rows, head=f"{head},annotator")
+    with pytest.raises(RecordFileError, match="differs from that of an earlier row"):
+        read_annotations(contradicting)
+    three = written(
+        tmp_path, "Why?,a,b,c,1>2>3", head="question,answer 1,answer 2,answer 3,verdict J"
+    )
+    with pytest.raises(RecordFileError, match="on two answers"):
+        read_annotations(three)

@@ -13,6 +13,7 @@ from peerexam.cli.output import columns, note, plain, say, say_json
 from peerexam.errors import SetupError
 from peerexam.protocols.config import ExamConfig
 from peerexam.protocols.loading import load_config
+from peerexam.protocols.own_answers import pairs_without_judge
 from peerexam.protocols.pilot import nobody_may_judge
 from peerexam.protocols.plan import Line, Plan, plan
 from peerexam.protocols.prices import price_text
@@ -84,11 +85,25 @@ def print_plan(arguments: argparse.Namespace) -> int:
     return 0
 
 
+_MOST_PAIRS = 3
+"""Pairs that a warning names."""
+
+
 def _warn(config: ExamConfig) -> None:
     note_missing_weights(agent.model for agent in config.agents)
     why = nobody_may_judge(config)
     if why is not None:
         note(plain(f"warning: there will be no standings: {why}"))
+        return
+    pairs = [f"'{one}' with '{other}'" for one, other in pairs_without_judge(config)]
+    if pairs:
+        more = len(pairs) - _MOST_PAIRS
+        named = ", ".join(pairs[:_MOST_PAIRS]) + (f" and {more} more pairs" if more > 0 else "")
+        note(
+            f"warning: nobody may compare {named}: every judge wrote one of the two answers, so "
+            "their order would rest on no direct comparison; add a judge that wrote neither "
+            "(roles: [judge])"
+        )
 
 
 def plan_text(planned: Plan, width: int | None = None) -> str:

@@ -14,8 +14,9 @@ from peerexam.protocols.self_bias_study import ROLES, study_self_bias
 from peerexam.protocols.study_result import Measure, StudyResult, write_result
 from peerexam.report.grid import grid
 
-_HEAD = ("as", "model", "Eq. 1", "95 % interval", "p", "Holm",
-         "third parties", "95 % interval", "p", "Holm", "n")  # fmt: skip
+_HEAD = ("as", "model", "third parties", "95 % interval", "p", "Holm",
+         "Eq. 1", "95 % interval", "p", "Holm", "n")  # fmt: skip
+_LEAD = ("judge", "by third parties", "interval", "p", "Holm", "n")
 _EFFECTS = ("of", "model", "effect", "95 % interval", "p", "Holm", "shrunken", "findable")
 
 
@@ -53,6 +54,12 @@ def _group(text: str) -> list[str]:
 
 
 def _text(result: StudyResult) -> Iterator[str]:
+    lead = [*_lead_rows(result.measures)]
+    if lead:
+        yield "self-preference, as the standings have it (win rate; positive favours itself)"
+        yield from _table([_LEAD, *lead])
+        yield ""
+        yield "other estimates: by role, and as the paper's Eq. 1 has it"
     yield "self-bias in ranks (negative: ranks itself better than its peers do)"
     yield _table([_HEAD, *_bias_rows(result.measures, "self_bias", 2)])
     yield ""
@@ -64,6 +71,12 @@ def _text(result: StudyResult) -> Iterator[str]:
     if result.tables["sources"]:
         yield ""
         yield from _sources(result.tables["sources"])
+
+
+def _lead_rows(measures: Sequence[Measure]) -> Iterator[tuple[str, ...]]:
+    for one in measures:
+        if one.name == "self_preference_third_party":
+            yield (plain(one.agent), *_cells(one, 3), _count(one))
 
 
 def _bias_rows(measures: Sequence[Measure], name: str, digits: int) -> Iterator[tuple[str, ...]]:
@@ -78,8 +91,8 @@ def _bias_rows(measures: Sequence[Measure], name: str, digits: int) -> Iterator[
             yield (
                 role or "scores",
                 plain(agent),
-                *_cells(printed, digits),
                 *_cells(third, digits),
+                *_cells(printed, digits),
                 _count(printed),
             )
 
@@ -106,7 +119,7 @@ def _decomposition(name: str, part: Mapping[str, Json]) -> Iterator[str]:
     yield f"what {plain(name)} are made of ({counted})"
     shares = part["variance_shares"]
     yield "  " + ", ".join(f"{key} {_share(one)}" for key, one in shares.items())
-    words = {"home": "home advantage", "self": "self-preference"}
+    words = {"home": "home advantage", "self": "self-preference effect"}
     rows = [
         (words[family], plain(one["of"][0]), *_effect(one))
         for family in words

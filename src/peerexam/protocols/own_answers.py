@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 from peerexam.agents.spec import parse_model
 from peerexam.protocols.checks import PLAYS_DIRECTLY, endpoint, identity
 from peerexam.protocols.config import AgentConfig, ExamConfig
@@ -24,6 +26,23 @@ def own_answers(config: ExamConfig) -> dict[str, frozenset[str]]:
         for judge in judges
     }
     return {name: names for name, names in found.items() if names}
+
+
+def pairs_without_judge(config: ExamConfig) -> list[tuple[str, str]]:
+    """Pairs of examinees that no judge may compare, since each judge wrote one of the answers.
+
+    Their order in the standings would rest on what each did against others alone.
+    """
+    judges = config.agents_in("judge")
+    if config.judging.panel != "all":  # then a question's examiner alone judges it
+        setting = {agent.name for agent in config.agents_in("examiner")}
+        judges = tuple(judge for judge in judges if judge.name in setting)
+    own = own_answers(config)
+    barred = [{judge.name, *own.get(judge.name, ())} for judge in judges]
+    names = [agent.name for agent in config.agents_in("examinee")]
+    return [
+        pair for pair in combinations(names, 2) if all(not one.isdisjoint(pair) for one in barred)
+    ]
 
 
 def _same(judge: AgentConfig, examinee: AgentConfig, config: ExamConfig) -> bool:

@@ -31,11 +31,17 @@ def bias_measures(role: str, found: SelfBias, *, headline: bool) -> list[Measure
         ),
     )
     return [
-        Measure(agent, name, title, one, "", role, unit, headline and unit == "ranks")
+        Measure(agent, name, title, one, "", role, unit, headline and name == leads)
         for at, agent in enumerate(found.agents)
+        for leads in (_leads(found.third_party[at]),)
         for name, title, unit, family in kinds
         for one in (family[at],)
     ]
+
+
+def _leads(third_party: Estimate) -> str:
+    """Third parties speak for a model, and Eq. 1 only where it has none."""
+    return "self_bias" if third_party.value is None else "self_bias_third_party"
 
 
 def win_rate_measures(

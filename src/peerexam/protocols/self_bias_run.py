@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from peerexam.calls import Json
 from peerexam.errors import SetupError
 from peerexam.protocols.claiming import settled
 from peerexam.protocols.comparing import Disagreement
@@ -18,6 +19,7 @@ from peerexam.records import Question
 from peerexam.runfolder import RunFolder
 from peerexam.stats.benchmark_table import BenchmarkTable
 from peerexam.stats.both_orders import fold_orders
+from peerexam.stats.estimate import Estimate
 from peerexam.stats.orders import rows_where
 from peerexam.stats.peer_points import any_sorted
 from peerexam.stats.role_tables import (
@@ -28,6 +30,7 @@ from peerexam.stats.role_tables import (
     losses_of_rankings,
     losses_of_verdicts,
 )
+from peerexam.stats.self_preference import SelfPreference
 from peerexam.stats.tables import Comparisons, Floats, Ints, Marks
 
 
@@ -97,6 +100,39 @@ def read_run(path: Path, evaluator: str | None = None) -> RunTables:
     )
     tables = _tables(gathered, questions, (agents, judges, rule, orderless), evaluator)
     return replace(tables, same=tuple(same_models(folder.read_manifest().get("agents", []))))
+
+
+def held_self_preference(
+    path: Path, judges: Sequence[str], same: Sequence[Sequence[str]]
+) -> list[SelfPreference | None] | None:
+    """The standings' own estimates, so that a run has one number for one thing.
+
+    Args:
+        path: The run's folder.
+        judges: Whose, in this order.
+        same: Groups of names that are one model each, as the estimates are to take them.
+
+    Returns:
+        None where there are no standings, or where they take other agents for one model.
+    """
+    folder = RunFolder(path)
+    if not folder.standings_path.exists():
+        return None
+    standings = folder.read_standings()
+    if standings.get("same_model") != [list(group) for group in same]:
+        return None
+    rows = {row["agent"]: row.get("self_preference") for row in standings.get("judges", [])}
+    held = [rows.get(name) for name in judges]
+    return [None if one is None else _self_preference(one) for one in held]
+
+
+def _self_preference(held: Mapping[str, Json]) -> SelfPreference:
+    return SelfPreference(
+        **{
+            name: Estimate(**held[name], method="as in the standings")
+            for name in ("win_rate", "rank_bias", "third_party")
+        }
+    )
 
 
 _Players = tuple[tuple[str, ...], tuple[str, ...], Disagreement, frozenset[str]]

@@ -23,7 +23,7 @@ from peerexam.protocols.self_bias_json import (
     table_json,
     win_rate_measures,
 )
-from peerexam.protocols.self_bias_run import RunTables, read_run
+from peerexam.protocols.self_bias_run import RunTables, held_self_preference, read_run
 from peerexam.protocols.study_result import Measure, StudyResult
 from peerexam.stats.all_alike import QUESTIONS_ALIKE
 from peerexam.stats.benchmark_table import BenchmarkTable, Orientation, table_from_scores
@@ -41,8 +41,7 @@ ROLES: tuple[Role, ...] = ("test set", "evaluator", "both", "")
 CONSENSUS = "peers' consensus is no truth: a model that knows better than its peers reads as biased"
 AGREED = (
     "where all segments agree there is nothing to resample: the interval says how far the value is "
-    "off if as many segments differ as could without any of them being seen. It may hold 0 where p "
-    "is small: the test takes it that without a bias a difference is as likely with either sign"
+    "off if as many segments differ as could without any of them being seen"
 )
 ALIKE_ENDS = (ALL_ALIKE, SOME_ALIKE, QUESTIONS_ALIKE)
 """How the method of an estimate ends that rests on segments, or questions, that are all alike."""
@@ -99,7 +98,7 @@ def _of_run(
     groups = joined(tuple(names), [*within(run.same, names), *same])
     measures, tables = _by_role(run.roles, rounds, seed, groups)
     if "evaluator" in run.roles:
-        found = self_preference(
+        found = held_self_preference(path, run.judges, groups) or self_preference(
             run.verdicts,
             rule=run.rule,
             orderless=run.orderless,

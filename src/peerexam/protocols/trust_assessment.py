@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
+from itertools import combinations
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from peerexam.protocols.trust_columns import (
     PairKey,
     People,
     clusters,
+    is_of_one_order,
     mark_scores,
     pair_traits,
     points_from_scores,
@@ -23,7 +25,7 @@ from peerexam.protocols.trust_columns import (
 from peerexam.records import Mark, Verdict
 from peerexam.stats.correlation import rank_correlations
 from peerexam.stats.estimate import Estimate
-from peerexam.stats.inter_annotator import fleiss_kappa, krippendorff_alpha
+from peerexam.stats.inter_annotator import cohen_kappa, fleiss_kappa, krippendorff_alpha
 from peerexam.stats.report_card import CallFacts, report_card
 from peerexam.stats.trust import (
     JudgedPairs,
@@ -31,7 +33,7 @@ from peerexam.stats.trust import (
     order_accuracy,
     pairwise_accuracy,
 )
-from peerexam.stats.trust_row import TrustReport, TrustRow
+from peerexam.stats.trust_row import TrustReport, TrustRow, TwoPeople
 from peerexam.tasks.human_labels import HumanLabels
 from peerexam.tasks.text_metrics import Metric, text_metrics
 
@@ -107,7 +109,17 @@ def assess(
             rng=rng,
         ),
         notes=tuple(notes),
+        pairwise=tuple(_two_by_two(people, seed)),
     )
+
+
+def _two_by_two(people: People, seed: int) -> Iterator[TwoPeople]:
+    """Cohen's κ of every two people, in the order in which they come."""
+    questions = clusters(q for q, _, _ in people.votes)
+    for (one, its), (other, others) in combinations(people.choices().items(), 2):
+        if bool((~np.isnan(its) & ~np.isnan(others)).any()):
+            rng = _rng(seed, "two people", one, other)
+            yield TwoPeople((one, other), cohen_kappa(its, others, questions, rng=rng))
 
 
 def _groups(labels: HumanLabels) -> list[str | None]:
@@ -190,6 +202,13 @@ class _Study:
         """A judge chooses by its verdicts in both orders."""
         pairs = self._people.judged(points)
         rho, tau = self._correlations(name, scores)
+        own_pairs = sum(name in (a, b) for _, a, b in self._people.votes)
+        if is_of_one_order(points):
+            # What place does to it cannot be known, and one verdict a pair is all there is.
+            accuracy, said = pairwise_accuracy(pairs), f"{source}; one order a pair"
+            return TrustRow(
+                name, "judge", self._group, rho, tau, accuracy, own_pairs=own_pairs, signature=said
+            )
         rng = _rng(self._seed, name, self._group or "")
         return TrustRow(
             name,
@@ -200,7 +219,7 @@ class _Study:
             pairwise_accuracy(pairs),
             order_accuracy(pairs),
             report_card(pairs, self._traits, self._facts(costs), rng=rng),
-            own_pairs=sum(name in (a, b) for _, a, b in self._people.votes),
+            own_pairs=own_pairs,
             signature=source,
         )
 

@@ -74,8 +74,23 @@ class People:
         """The pairs with somebody's points of the answer shown first, by question and order."""
         forward = [points.get(key, math.nan) for key in self.votes]
         backward = [1.0 - points.get((q, b, a), math.nan) for q, a, b in self.votes]
-        cluster = clusters(q for q, _, _ in self.votes)
-        return JudgedPairs(cluster, self.majority, _floats(forward), _floats(backward))
+        one, other = _floats(forward), _floats(backward)
+        if is_of_one_order(points):
+            one = other = np.where(np.isnan(one), other, one)
+        return JudgedPairs(clusters(q for q, _, _ in self.votes), self.majority, one, other)
+
+    def choices(self) -> dict[str, Floats]:
+        """By person, points of each pair's first answer; NaN where the person said nothing."""
+        found: dict[str, Floats] = {}
+        for row, given in enumerate(self.votes.values()):
+            for who, points in given:
+                found.setdefault(who, np.full(len(self.votes), np.nan))[row] = points
+        return found
+
+
+def is_of_one_order(points: Mapping[PairKey, float]) -> bool:
+    """Whether there are verdicts, and none of them has its mirror: no pair was judged twice."""
+    return bool(points) and not any((q, b, a) in points for q, a, b in points)
 
 
 def clusters(questions: Iterable[str]) -> Ints:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 
@@ -131,6 +132,7 @@ def tally(
         "voting": {
             **_voting(vote, sheets, fit, settings, agents),
             "ballots": ballots,
+            "uncompared": _uncompared(vote, agents),
             "pairs_without_result": {"one_order": pairs.one_order, "no_order": pairs.no_order},
         },
         "judges": [sheet.to_json() for sheet in sheets],
@@ -319,6 +321,17 @@ def _voting(
     }
 
 
+def _uncompared(vote: VoteCount, agents: Sequence[str]) -> list[Json]:
+    """Pairs of a group that no ballot which counts holds together."""
+    met = vote.total.wins + vote.total.wins.T > 0
+    placed = [at for at, place in enumerate(vote.places) if place is not None]
+    return [
+        [agents[i], agents[j]]
+        for i, j in combinations(placed, 2)
+        if vote.groups[i] == vote.groups[j] and not met[i, j]
+    ]
+
+
 def _why_unplaced(name: str, sheets: Sequence[JudgeSheet], fit: Sequence[int], quorum: int) -> str:
     voters = [sheets[place].agent for place in fit]
     if not voters:
@@ -333,7 +346,7 @@ def _why_unplaced(name: str, sheets: Sequence[JudgeSheet], fit: Sequence[int], q
 def _groups(vote: VoteCount, agents: Sequence[str]) -> list[list[str]]:
     """Agents that met, directly or through others; each group sorted."""
     return [
-        sorted(agents[item] for item in np.flatnonzero(vote.groups == number))
+        sorted(agents[item] for item in np.flatnonzero(vote.groups == number).tolist())
         for number in range(int(vote.groups.max(initial=-1)) + 1)
     ]
 
@@ -376,7 +389,7 @@ def _infinite(vote: VoteCount, agents: Sequence[str]) -> Iterator[str]:
     sides = rate(vote.total.wins).group
     names = [
         agents[item]
-        for item in np.flatnonzero(vote.groups >= 0)
+        for item in np.flatnonzero(vote.groups >= 0).tolist()
         if (sides[vote.groups == vote.groups[item]] != sides[item]).any()
     ]
     if names:
@@ -391,7 +404,7 @@ def _ranked(scores: Floats, vote: VoteCount, agents: Sequence[str]) -> list[Json
     rows = []
     for number in range(int(vote.groups.max(initial=-1)) + 1):
         members = np.flatnonzero(vote.groups == number)
-        for item, rank in zip(members, competition_ranks(scores[members]), strict=True):
+        for item, rank in zip(members.tolist(), competition_ranks(scores[members]), strict=True):
             row = {"agent": agents[item], "group": number + 1, "score": scores[item], "rank": rank}
             rows.append(row)
     return sorted(rows, key=_by_group_and_rank)

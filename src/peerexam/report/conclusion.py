@@ -9,6 +9,9 @@ from itertools import groupby
 from peerexam.calls import Json
 from peerexam.report.numbers import counted, listed
 
+_MOST_PAIRS = 3
+"""Pairs that are named; of more, how many they are."""
+
 Standings = Mapping[str, Json]
 """`standings.json` as it was read; `docs/standings-format.md` has its keys."""
 
@@ -90,9 +93,11 @@ def headline(standings: Standings) -> str:
         )
     by_group = [list(one) for _, one in groupby(found, key=lambda tier: tier.group)]
     if len(by_group) == 1:
-        return _order(found)
+        return _order(found) + _uncompared_tail(standings)
     parts = " ".join(f"Group {one[0].group}: {_order(one)}" for one in by_group)
-    return f"{len(by_group)} groups never met, so there is no order between them. {parts}"
+    return f"{len(by_group)} groups never met, so there is no order between them. {parts}" + (
+        _uncompared_tail(standings)
+    )
 
 
 def _order(found: Sequence[Tier]) -> str:
@@ -107,6 +112,23 @@ def has_standings(standings: Standings) -> bool:
         return standings["no_standings"] is None
     voting = standings.get("voting") or {}
     return bool(standings.get("standings")) and voting.get("quorum_met") is not False
+
+
+def uncompared(standings: Standings) -> list[tuple[str, str]]:
+    """Pairs that no judge with a vote compared: their order rests on no direct comparison."""
+    pairs = (standings.get("voting") or {}).get("uncompared") or []
+    return [(one, other) for one, other in pairs]
+
+
+def _uncompared_tail(standings: Standings) -> str:
+    pairs = uncompared(standings)
+    if not pairs:
+        return ""
+    if len(pairs) > _MOST_PAIRS:
+        return f" {len(pairs)} pairs of agents were never compared with each other."
+    return "".join(
+        f" {one} and {other} were never compared with each other." for one, other in pairs
+    )
 
 
 def _one_tier(tier: Tier) -> str:
@@ -201,6 +223,20 @@ def _coordinator_notes(standings: Standings) -> list[str]:
     ]
 
 
+def _uncompared_note(standings: Standings) -> list[str]:
+    pairs = uncompared(standings)
+    if not pairs:
+        return []
+    named = [f"{one} and {other}" for one, other in pairs[:_MOST_PAIRS]]
+    if len(pairs) > _MOST_PAIRS:
+        named.append(f"{len(pairs) - _MOST_PAIRS} more pairs")
+    return [
+        f"* {listed(named)}: no judge with a vote compared these two, so their order rests on no "
+        "direct comparison, only on what each did against others. Add a judge that is neither of "
+        "them (roles: [judge])."
+    ]
+
+
 def _few_judges_note(standings: Standings) -> list[str]:
     judges = (standings.get("voting") or {}).get("judges_counted", [])
     if len(judges) != 1 or number_of_judges(standings) != 1:
@@ -240,6 +276,7 @@ def cautions(standings: Standings) -> list[str]:
     """What a reader must know before leaning on the standings, a paragraph each."""
     return [
         *_coordinator_notes(standings),
+        *_uncompared_note(standings),
         *_few_judges_note(standings),
         *_unfit_note(standings),
         *_cut_note(standings),

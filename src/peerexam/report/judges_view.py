@@ -10,6 +10,7 @@ from peerexam.report.axis import Axis, Bar, axis_about_zero
 from peerexam.report.conclusion import Standings
 from peerexam.report.numbers import (
     MISSING,
+    counted,
     decimal,
     percent,
     points,
@@ -19,11 +20,13 @@ from peerexam.report.numbers import (
     span,
 )
 
-ESTIMATES = ("win_rate", "third_party", "rank_bias")
-"""Of self-preference, in the order in which they are shown."""
+ESTIMATES = ("third_party", "win_rate", "rank_bias")
+"""Of self-preference, in the order in which they are shown; the first that has a value leads."""
 
-_FAVOUR = {"self": "in its own favour", "other": "against itself", "none": "not told from 0"}
-_HOME = {"self": "better at home", "other": "worse at home", "none": "not told from 0"}
+_FAVOUR = {"self": "in its own favour", "other": "against itself", "none": "not significant"}
+_HOME = {"self": "better at home", "other": "worse at home", "none": "not significant"}
+_OTHER = dict.fromkeys(_FAVOUR, "")
+"""An estimate beside the one that leads is given without a reading of its own."""
 
 Number = Callable[[float | None], str]
 
@@ -158,6 +161,16 @@ def _with_interval(value: float | None, interval: Mapping[str, Json], number: Nu
     )
 
 
+def leading_estimate(preference: Mapping[str, Json] | None) -> str | None:
+    """The estimate that speaks for a judge's self-preference wherever only one is shown.
+
+    That of third parties, which no peer's own self-preference leaks into; where there is none, the
+    first other one that has a value; None without any.
+    """
+    held = preference or {}
+    return next((key for key in ESTIMATES if (held.get(key) or {}).get("value") is not None), None)
+
+
 def self_preference_rows(standings: Standings) -> list[SelfPreferenceRow]:
     """The judges whose self-preference was measured."""
     shares, ranks = self_preference_axes(standings)
@@ -171,6 +184,7 @@ def self_preference_rows(standings: Standings) -> list[SelfPreferenceRow]:
                     ranks if key == "rank_bias" else shares,
                     as_points=key != "rank_bias",
                     alpha=alpha,
+                    words=_FAVOUR if key == leading_estimate(judge["self_preference"]) else _OTHER,
                 )
                 for key in ESTIMATES
             ),
@@ -250,6 +264,7 @@ def _effect(
     number: Number = points if as_points else signed
     value, low, high = (estimate.get(key) for key in ("value", "low", "high"))
     leaning = _leaning(estimate, alpha, upwards="self" if as_points else "other")
+    leaning = leaning if words[leaning] else "none"
     return Effect(
         value=number(value),
         interval=span(number(low), number(high)),
@@ -283,7 +298,7 @@ def _reading(estimate: Mapping[str, Json], words: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class AgreementRow:
-    """How far two judges' rankings agree."""
+    """How far two judges agree; `n` says what both judged."""
 
     judges: tuple[str, str]
     kendall_tau: str
@@ -297,7 +312,7 @@ def agreement_rows(standings: Standings) -> list[AgreementRow]:
         AgreementRow(
             (row["judges"][0], row["judges"][1]),
             decimal(row.get("kendall_tau")) if row.get("kendall_tau") is not None else MISSING,
-            str(row.get("n") or 0),
+            counted(row.get("n") or 0, "answer" if row.get("of") == "marks" else "question"),
             row.get("reason") or "",
         )
         for row in standings.get("agreement") or []

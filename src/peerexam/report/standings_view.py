@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from peerexam.calls import Json
 from peerexam.report.axis import Axis, Bar, axis_over
-from peerexam.report.conclusion import METHODS, Standings
+from peerexam.report.conclusion import METHODS, Standings, uncompared
 from peerexam.report.numbers import decimal, percent, rank_interval, span
 
 
@@ -43,7 +43,7 @@ class Cell:
 
     Attributes:
         text: What it says.
-        count: On how many questions it rests.
+        count: On how many comparisons (a question by one judge), or answers, it rests.
         shade: 0 to 10, from lost to won; None where there is no value.
     """
 
@@ -89,10 +89,11 @@ def standing_axis(standings: Standings) -> Axis:
 
 
 def standing_rows(standings: Standings) -> list[StandingRow]:
-    """The standings, best first."""
+    """The standings, best first; a star at the rank of those that were not compared with all."""
     axis = standing_axis(standings)
     held = standings.get("standings", [])
     several = len({row.get("group", 1) for row in held}) > 1
+    starred = {name for pair in uncompared(standings) for name in pair}
     rows: list[StandingRow] = []
     for row in held:
         tier = f"{row['tier']} of group {row['group']}" if several else str(row["tier"])
@@ -100,7 +101,7 @@ def standing_rows(standings: Standings) -> list[StandingRow]:
             StandingRow(
                 agent=row["agent"],
                 variant_of=row.get("variant_of"),
-                rank=str(row["rank"]),
+                rank=f"{row['rank']}{'*' if row['agent'] in starred else ''}",
                 ranks=rank_interval(row["rank_low"], row["rank_high"]),
                 tier=tier,
                 is_first_of_tier=bool(rows) and rows[-1].tier != tier,

@@ -10,8 +10,8 @@ from peerexam.calls import Json
 from peerexam.report.conclusion import Standings, basis, cautions, has_standings, headline
 from peerexam.report.grid import grid
 from peerexam.report.inert import Cell, csv_text, markdown_text, printable
-from peerexam.report.judges_view import Measure, judge_rows, one_model
-from peerexam.report.numbers import MISSING, signed, span
+from peerexam.report.judges_view import Measure, judge_rows, leading_estimate, one_model
+from peerexam.report.numbers import MISSING, probability, signed, span
 from peerexam.report.standings_view import standing_rows
 from peerexam.runfolder import RunFolder
 
@@ -27,6 +27,9 @@ _JUDGE_HEADS = (
     "self-preference", "why",
 )  # fmt: skip
 _JUDGE_NUMBERS = ("swap %", "first place", "longer", "invalid %", "attacks %")
+_OTHER_ESTIMATES = {"win_rate": "(by peers)", "rank_bias": "(in ranks, by peers)"}
+"""What stands in for third parties where there are none."""
+
 _ATTACKS = _JUDGE_HEADS.index("attacks %")
 
 
@@ -171,16 +174,29 @@ def _only_if_probed(
 
 
 def _own_favour(preference: Mapping[str, Json] | None) -> str:
-    """The estimate that no peer's self-preference leaks into, else the first one."""
-    for key in ("third_party", "win_rate"):
-        estimate: dict[str, Any] = (preference or {}).get(key) or {}
-        if estimate.get("value") is not None:
-            value = signed(100 * estimate["value"], 0)
-            low, high = estimate.get("low"), estimate.get("high")
-            if low is None or high is None:
-                return value
-            return f"{value} {span(signed(100 * low, 0), signed(100 * high, 0))}"
-    return MISSING
+    """The estimate that leads, with its interval and its p-value after Holm's correction."""
+    key = leading_estimate(preference)
+    if preference is None or key is None:
+        return MISSING
+    estimate: dict[str, Any] = preference[key]
+    number = _ranks if key == "rank_bias" else _points
+    parts = [number(estimate["value"])]
+    low, high = estimate.get("low"), estimate.get("high")
+    if low is not None and high is not None:
+        parts.append(span(number(low), number(high)))
+    if estimate.get("p_holm") is not None:
+        parts.append(f"Holm p {probability(estimate['p_holm'])}")
+    if key != "third_party":
+        parts.append(_OTHER_ESTIMATES[key])
+    return " ".join(parts)
+
+
+def _points(share: float) -> str:
+    return signed(100 * share, 0)
+
+
+def _ranks(ranks: float) -> str:
+    return signed(ranks, 2)
 
 
 def _value(measure: Measure) -> str:

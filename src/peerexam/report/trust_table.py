@@ -22,8 +22,11 @@ NOTHING_TO_HOLD = "No metric and no judge is held against them: name some with -
 """Stands in place of a table without rows."""
 
 _DECIMALS = 6
+_MOST_PEOPLE = 10
+"""Pairs of people that a terminal is shown one by one."""
+
 _COLUMNS = ("value", "low", "high", "n")
-_TRUST = ("spearman", "kendall", "accuracy", "strict")
+_TRUST = ("spearman", "kendall", "accuracy", "strict", "three_classes", "macro_f1")
 _ORDERS = ("first_order", "swapped", "mean", "agreement", "exact")
 _CARD = (
     "human_agreement", "bias", "variance", "spearman", "pearson", "prefer_first", "prefer_longer",
@@ -76,6 +79,8 @@ def _csv_row(row: TrustRow) -> list[Cell]:
         row.kendall,
         row.accuracy.accuracy,
         row.accuracy.strict,
+        row.accuracy.three_classes,
+        row.accuracy.macro_f1,
         *(None if row.orders is None else getattr(row.orders, name) for name in _ORDERS),
     ]
     numbers: list[Cell] = []
@@ -92,19 +97,47 @@ def _basis(report: TrustReport) -> str:
     ]
     if report.kappa.value is not None:
         lines.append(f"people agree on pairs: Fleiss' kappa {_cell(report.kappa)}")
+    lines += _two_by_two(report)
     if report.alpha.value is not None:
         lines.append(f"people agree on ratings: Krippendorff's alpha {_cell(report.alpha)}")
     return "\n".join(lines)
 
 
+def _two_by_two(report: TrustReport) -> list[str]:
+    """Cohen's kappa of every two people, or of many the lowest and the highest."""
+    told = [one for one in report.pairwise if one.kappa.value is not None]
+    if len(told) > _MOST_PEOPLE:
+        ranked = sorted(told, key=lambda one: one.kappa.value or 0.0)
+        lines = [f"two by two: Cohen's kappa of {len(told)} pairs of people, lowest and highest:"]
+        told = [ranked[0], ranked[-1]]
+    else:
+        lines = ["two by two: Cohen's kappa"] if told else []
+    names = [" and ".join(map(printable, one.people)) for one in told]
+    return lines + [f"  {who}: {_cell(one.kappa)}" for who, one in zip(names, told, strict=True)]
+
+
 def _table_2(report: TrustReport, width: int | None) -> str:
-    heads = ["", "Spearman", "Kendall tau-b", "accuracy", "strict accuracy", "ties, its / people's"]
+    heads = [
+        "",
+        "Spearman",
+        "Kendall tau-b",
+        "accuracy",
+        "strict accuracy",
+        "three classes",
+        "macro-F1",
+        "ties, its / people's",
+    ]
     rows = []
     for row in report.rows:
         found = row.accuracy
-        numbers = (row.spearman, row.kendall, found.accuracy, found.strict)
+        numbers = (
+            row.spearman, row.kendall, found.accuracy, found.strict, found.three_classes,
+            found.macro_f1,
+        )  # fmt: skip
         rows.append([_name(row), *map(_cell, numbers), f"{found.judge_ties} / {found.human_ties}"])
-    kept = [place for place in range(len(heads)) if place in (0, 5) or _told(rows, place)]
+    kept = [
+        place for place in range(len(heads)) if place in (0, len(heads) - 1) or _told(rows, place)
+    ]
     return grid([heads[p] for p in kept], [[row[p] for p in kept] for row in rows], width=width)
 
 

@@ -3,8 +3,9 @@
 A benchmark is a model in the role of author of the test set, of evaluator, or of both (paper 004,
 §2). One row is a segment under one benchmark. Within it every target has a rank, and stands behind
 each other target or not; ties are average ranks and halves, a convention of ours, since the paper
-does not say what it does with them. Both are the same thing where scores are compared: the rank is
-1 plus the targets that stand ahead.
+does not say what it does with them. Both are the same thing where one evaluator's scores are
+compared: the rank is 1 plus the targets that stand ahead. Where several evaluators are pooled, the
+rank is that of the pooled win points within the segment.
 """
 
 from __future__ import annotations

@@ -100,14 +100,9 @@ def draws(
 
     The same draws whatever `cells` is, which says how many weights are held at a time.
     """
-    for size in _parts(rounds, clusters, cells):
-        yield cluster_weights(clusters, size, rng)
-
-
-def _parts(rounds: int, clusters: int, cells: int = _CELLS) -> Iterator[int]:
     part = max(1, cells // max(clusters, 1))
     for start in range(0, rounds, part):
-        yield min(part, rounds - start)
+        yield cluster_weights(clusters, min(part, rounds - start), rng)
 
 
 def expanded_quantiles(values: Floats, clusters: int, confidence: float) -> tuple[float, float]:
@@ -118,10 +113,31 @@ def expanded_quantiles(values: Floats, clusters: int, confidence: float) -> tupl
     Source: Hesterberg (2015), What teachers should know about the bootstrap, §5.2 (expanded
     percentile interval).
     """
-    wide = student_quantile(0.5 + confidence / 2, clusters - 1)
-    tail = NormalDist().cdf(-wide * (clusters / (clusters - 1)) ** 0.5)
+    tail = expanded_tail(clusters, confidence)
     low, high = np.nanquantile(values, [tail, 1 - tail])
     return float(low), float(high)
+
+
+def expanded_tail(clusters: int, confidence: float) -> float:
+    """Share of bootstrap values that an expanded percentile interval leaves out on each side."""
+    wide = student_quantile(0.5 + confidence / 2, clusters - 1)
+    return NormalDist().cdf(-wide * (clusters / (clusters - 1)) ** 0.5)
+
+
+def resampled_ratios(
+    numerator: Floats, denominator: Floats, rounds: int, rng: np.random.Generator
+) -> Floats:
+    """Every column's ratio, whole clusters drawn with replacement (shape: rounds × columns).
+
+    NaN where a draw has none of a column.
+    """
+    parts = []
+    for weights in draws(rounds, len(numerator), rng):
+        below = weights @ denominator
+        ratio = np.full_like(below, np.nan)
+        np.divide(weights @ numerator, below, out=ratio, where=below > 0)
+        parts.append(ratio)
+    return np.concatenate(parts)
 
 
 def bootstrap_ratios(
@@ -141,38 +157,8 @@ def bootstrap_ratios(
     counted = (denominator > 0).sum(axis=0)
     if clusters < 2:
         return [None] * numerator.shape[1]
-    parts = []
-    for weights in draws(rounds, clusters, rng):
-        below = weights @ denominator
-        ratio = np.full_like(below, np.nan)
-        np.divide(weights @ numerator, below, out=ratio, where=below > 0)
-        parts.append(ratio)
-    ratios = np.concatenate(parts)
+    ratios = resampled_ratios(numerator, denominator, rounds, rng)
     return [
         expanded_quantiles(ratios[:, column], int(used), confidence) if used >= 2 else None
         for column, used in enumerate(counted)
     ]
-
-
-def sign_patterns(rounds: int, clusters: int, rng: np.random.Generator) -> Iterator[Floats]:
-    """Signs by lot, 1 or -1 (shape: part of the rounds × clusters)."""
-    for size in _parts(rounds, clusters):
-        signs = rng.integers(0, 2, size=(size, clusters), dtype=np.int8)
-        yield np.where(signs > 0, 1.0, -1.0)
-
-
-def sign_flip_p(differences: Floats, *, rounds: int, rng: np.random.Generator) -> Floats:
-    """Two-sided p-value that a column of cluster sums of differences has mean zero.
-
-    Were there no effect, a cluster's difference would be as likely with the other sign. The
-    p-value is the share of random sign patterns, the one seen counted in, whose sum is at least as
-    large.
-    """
-    observed = np.abs(differences.sum(axis=0))
-    margin = 1e-9 * np.maximum(1.0, np.abs(differences).sum(axis=0))
-    beyond = np.zeros(differences.shape[1])
-    for signs in sign_patterns(rounds, len(differences), rng):
-        flipped = np.abs(signs @ differences)
-        beyond += (flipped >= observed - margin).sum(axis=0)
-    p: Floats = (1 + beyond) / (1 + rounds)
-    return p

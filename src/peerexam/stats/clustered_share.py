@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from peerexam.errors import StatisticsError
-from peerexam.stats.all_alike import alike
+from peerexam.stats.all_alike import alike, alike_interval, worth
 from peerexam.stats.cluster_ratio import (
-    bootstrap_ratios,
     check_settings,
+    resampled_ratios,
     share_interval,
-    sign_flip_p,
     sum_by_cluster,
 )
 from peerexam.stats.estimate import Estimate
+from peerexam.stats.interval_test import interval_with_p, percentile_with_p
 from peerexam.stats.tables import Floats, Ints
 
 
@@ -62,17 +63,17 @@ def clustered_difference(
     confidence: float = 0.95,
     reason: str = "nothing to count",
 ) -> Estimate:
-    """Mean of paired differences: bootstrap interval over clusters, and a test by random signs.
+    """Mean of paired differences: bootstrap interval over clusters, and the test that fits it.
 
     Where all clusters say the same there is nothing to resample, and a bootstrap would claim to be
-    sure: the interval is then that of Wilson for none in so many clusters that would say otherwise.
+    sure: the interval is then the exact bound of how many could differ (`stats.all_alike`).
 
     Args:
         differences: One a pair, from -1 to 1.
         clusters: Which cluster each belongs to.
-        seed: Of bootstrap and test.
+        seed: Of the bootstrap.
         left_out: Pairs beside these that could not be counted.
-        rounds: Of bootstrap and test.
+        rounds: Of the bootstrap.
         confidence: Of the interval.
         reason: What to say where there is no pair.
 
@@ -83,26 +84,23 @@ def clustered_difference(
         StatisticsError: The two differ in length, or a setting is out of bounds.
     """
     check_settings(rounds, confidence)
-    method = "mean paired difference; bootstrap by cluster, sign-flip test"
+    method = "mean paired difference; bootstrap by cluster, p the level at which it reaches 0"
     rows, number, method = _placed(differences, clusters, method)
     if not len(rows):
         return Estimate(None, left_out=left_out, method=method, reason=reason)
     sums = sum_by_cluster(np.stack([rows, np.ones(len(rows))], axis=1), number)
-    rng = np.random.default_rng(seed)
+    one = Estimate(float(rows.mean()), n=len(rows), left_out=left_out, method=method)
+    if len(sums) < 2:
+        return one
     if alike(sums[:, 0] / sums[:, 1]):
-        # Of differences from -1 to 1 as of shares from 0 to 1.
-        ends = share_interval((sums[:, 0] + sums[:, 1]) / 2, sums[:, 1], confidence)
-        ends = None if ends is None else (2 * ends[0] - 1, 2 * ends[1] - 1)
+        value, seen = float(rows.mean()), worth(sums[:, 1])
+        low, high, p = interval_with_p(lambda c: alike_interval(value, 1.0, seen, c), confidence)
         method = f"{method}; all clusters are alike"
     else:
-        ends = bootstrap_ratios(
-            sums[:, :1], sums[:, 1:], rounds=rounds, rng=rng, confidence=confidence
-        )[0]
-    low, high = ends or (None, None)
-    p = float(sign_flip_p(sums[:, :1], rounds=rounds, rng=rng)[0]) if ends else None
-    return Estimate(
-        float(rows.mean()), low, high, p=p, n=len(rows), left_out=left_out, method=method
-    )
+        rng = np.random.default_rng(seed)
+        drawn = resampled_ratios(sums[:, :1], sums[:, 1:], rounds, rng)
+        low, high, p = percentile_with_p(drawn[:, 0], len(sums), confidence)
+    return replace(one, low=low, high=high, p=p, method=method)
 
 
 def chance_share(

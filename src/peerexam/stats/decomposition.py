@@ -29,24 +29,24 @@ from statistics import NormalDist
 import numpy as np
 
 from peerexam.errors import StatisticsError
-from peerexam.stats.cluster_ratio import check_settings, draws, expanded_quantiles, student_quantile
+from peerexam.stats.cluster_ratio import check_settings, draws, student_quantile
 from peerexam.stats.estimate import Estimate
 from peerexam.stats.holm import with_holm
+from peerexam.stats.interval_test import percentile_with_p
 from peerexam.stats.role_design import RoleDesign, role_design
 from peerexam.stats.role_fit import RoleFit, fit_roles
 from peerexam.stats.tables import Floats, Ints
 from peerexam.stats.variance_shares import question_sums, variance_shares
 
 _METHOD = (
-    "least squares; bootstrap over questions (linearised, expanded percentile), random-sign score "
-    "test; n counts questions"
+    "least squares; bootstrap over questions (linearised, expanded percentile), p the level at "
+    "which it reaches 0; n counts questions"
 )
 ALL_ALIKE = "no interval: every question says the same"
 """What a method ends with where resampling questions moves nothing, and says nothing either."""
 
 _NO_SPREAD = 1e-10
 _POWER = 0.8
-_CELLS = 2_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ def decompose_scores(
         authors: Names.
         judges: Names.
         examinees: Names.
-        rounds: Bootstrap rounds, and sign patterns of the test.
+        rounds: Bootstrap rounds.
         rng: Where all randomness comes from.
         confidence: Of the intervals.
 
@@ -145,7 +145,7 @@ def decompose_comparisons(
         authors: Names.
         judges: Names.
         examinees: Names.
-        rounds: Bootstrap rounds, and sign patterns of the test.
+        rounds: Bootstrap rounds.
         rng: Where all randomness comes from.
         confidence: Of the intervals.
 
@@ -246,23 +246,17 @@ def _columns(
 
 @dataclass(frozen=True, slots=True)
 class _Drawn:
-    """Resampled (shape: rounds × …): sums of influences, of `question_sums`, with random signs."""
+    """Resampled (shape: rounds × …): sums of influences, and of `question_sums`."""
 
     moved: Floats
     summed: Floats
-    flipped: Floats
 
 
 def _draw(influence: Floats, sums: Floats, rounds: int, rng: np.random.Generator) -> _Drawn:
-    n, width = influence.shape
+    width = influence.shape[1]
     both = np.concatenate([influence, sums], axis=1)
-    moved = np.concatenate([weights @ both for weights in draws(rounds, n, rng)])
-    part = max(1, _CELLS // n)
-    flipped = [
-        (2.0 * rng.integers(0, 2, size=(min(part, rounds - at), n), dtype=np.int8) - 1) @ influence
-        for at in range(0, rounds, part)
-    ]
-    return _Drawn(moved[:, :width], moved[:, width:], np.concatenate(flipped))
+    moved = np.concatenate([weights @ both for weights in draws(rounds, len(both), rng)])
+    return _Drawn(moved[:, :width], moved[:, width:])
 
 
 def _effect(
@@ -282,9 +276,7 @@ def _effect(
     error = widen * float(np.sqrt(own @ own))
     if error <= _NO_SPREAD * max(float(np.abs(values).max()), 1e-3):
         return Effect((), Estimate(value, n=n, method=f"{_METHOD}; {ALL_ALIKE}"), None, None)
-    low, high = expanded_quantiles(value + drawn.moved[:, at].mean(axis=1), rests_on, confidence)
-    flipped = widen * np.abs(drawn.flipped[:, at].mean(axis=1))
-    p = (1 + int((flipped >= abs(value) - 1e-12).sum())) / (1 + len(flipped))
+    low, high, p = percentile_with_p(value + drawn.moved[:, at].mean(axis=1), rests_on, confidence)
     least = student_quantile(0.5 + confidence / 2, rests_on - 1) + NormalDist().inv_cdf(_POWER)
     return Effect((), Estimate(value, low, high, p=p, n=n, method=_METHOD), error, least * error)
 

@@ -13,15 +13,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from peerexam.errors import StatisticsError
-from peerexam.stats.all_alike import alike
+from peerexam.stats.all_alike import alike, alike_interval, worth
 from peerexam.stats.cluster_ratio import (
-    bootstrap_ratios,
+    resampled_ratios,
     share_interval,
-    sign_flip_p,
     sum_by_cluster,
 )
 from peerexam.stats.estimate import Estimate
-from peerexam.stats.proportions import wilson
+from peerexam.stats.interval_test import interval_with_p, percentile_with_p
 from peerexam.stats.tables import Floats, Ints
 
 ROUNDS = 10_000
@@ -92,30 +91,32 @@ def difference(
     left_out: int = 0,
     rounds: int = ROUNDS,
 ) -> Estimate:
-    """The mean of first − second, with a paired bootstrap interval and a sign-flip test.
+    """The mean of first − second, with a paired bootstrap interval and the test that fits it.
 
     Where all clusters say the same (most often that nothing differs) there is nothing to resample:
-    the interval is then that of Wilson for none in so many clusters that would say otherwise, each
-    as far off as a difference can be.
+    the interval is then the exact bound of how many could differ, each as far as a difference can
+    be (`stats.all_alike`).
 
     Args:
         first: One value an item.
         second: The same.
         cluster: Number of each item's cluster, from 0.
         span: The largest difference there can be.
-        seed: Of bootstrap and test.
+        seed: Of the bootstrap.
         left_out: Items without values.
-        rounds: Of bootstrap and test.
+        rounds: Of the bootstrap.
     """
     _check(first, second, cluster)
     if len(first) == 0:
         return _nothing(left_out)
-    method = f"paired bootstrap by item, sign-flip test ({rounds:,} rounds each, seed {seed})"
+    method = (
+        f"paired bootstrap by item ({rounds:,} rounds, seed {seed}), p the level at which it "
+        "reaches 0"
+    )
     gap = first - second
     sums = sum_by_cluster(gap[:, None], cluster)
     counts = sum_by_cluster(np.ones((len(gap), 1)), cluster)
-    low, high = _interval(sums, counts, span, seed, rounds)
-    p = float(sign_flip_p(sums, rounds=rounds, rng=np.random.default_rng((seed, 1)))[0])
+    low, high, p = _interval(sums, counts, span, seed, rounds)
     return Estimate(float(gap.mean()), low, high, p, None, len(gap), left_out, method)
 
 
@@ -167,18 +168,15 @@ def task_average(pairs: Sequence[tuple[float, float]]) -> float:
 
 def _interval(
     sums: Floats, counts: Floats, span: float, seed: int, rounds: int
-) -> tuple[float | None, float | None]:
+) -> tuple[float, float, float]:
+    """Low, high and p; one cluster is alike with itself, and has the bound of one."""
     means = (sums / counts)[:, 0]
     if alike(means):
-        value = float(means.mean())
-        bounds = wilson(0, len(means), CONFIDENCE)
-        most = bounds[1] if bounds else 1.0
-        return value - most * (span + value), value + most * (span - value)
-    rng = np.random.default_rng((seed, 0))
-    found = bootstrap_ratios(sums, counts, rounds=rounds, rng=rng, confidence=CONFIDENCE)[0]
-    if found is None:
-        return None, None
-    return max(found[0], -span), min(found[1], span)
+        value, seen = float(means.mean()), worth(counts[:, 0])
+        return interval_with_p(lambda c: alike_interval(value, span, seen, c), CONFIDENCE)
+    drawn = resampled_ratios(sums, counts, rounds, np.random.default_rng((seed, 0)))
+    low, high, p = percentile_with_p(drawn[:, 0], len(sums), CONFIDENCE)
+    return max(low, -span), min(high, span), p
 
 
 def _check(first: Floats, second: Floats, cluster: Ints) -> None:

@@ -12,12 +12,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from peerexam.stats.all_alike import QUESTIONS_ALIKE, worth
+from peerexam.stats.all_alike import QUESTIONS_ALIKE, alike, worth
 from peerexam.stats.authorship import Alike, author_interval
 from peerexam.stats.bias_peers import peers_of
 from peerexam.stats.cluster_ratio import check_settings, draws, expanded_quantiles, sum_by_cluster
 from peerexam.stats.estimate import Estimate
 from peerexam.stats.holm import with_holm
+from peerexam.stats.interval_test import LEAST, Ends, finest_level, interval_with_p
 from peerexam.stats.orders import Disagreement, Mask, rows_where
 from peerexam.stats.peer_points import pair_points
 from peerexam.stats.tables import Comparisons, Floats
@@ -25,7 +26,8 @@ from peerexam.stats.wins import row_blocks
 
 _METHOD = (
     "third-party win rate on own minus on others' questions; bootstrap over questions (expanded "
-    "percentile, own and others' apart), permuted authorship, Holm over agents; n counts questions"
+    "percentile, own and others' apart), p the level at which it reaches 0, Holm over agents; "
+    "n counts questions"
 )
 
 _LEAST, _MOST = np.array([[0.0], [-1.0]]), np.array([[1.0], [0.0]])
@@ -93,7 +95,7 @@ def home_advantage(
         rule: What two orders that disagree amount to.
         orderless: Judges that see no order; for them one verdict a pair is enough.
         same: Groups of names that are one model each.
-        rounds: Bootstrap rounds, and permutations of the test.
+        rounds: Bootstrap rounds.
         rng: Where all randomness comes from.
         confidence: Of the intervals.
 
@@ -167,19 +169,22 @@ def _difference(
         reason = f"no third party judged its answers to {where}"
         return Estimate(None, n=n, left_out=left_out, method=_METHOD, reason=reason)
     value = home.rate - away.rate
-    low: float | None = None
-    high: float | None = None
-    method = _METHOD
     fewest = min(len(home.count), len(away.count))
-    if fewest >= 2:
-        drawn = _resampled(home, rounds, rng), _resampled(away, rounds, rng)
-        low, high = expanded_quantiles(drawn[0] - drawn[1], fewest, confidence)
-        seen = np.array([[home.worth], [away.worth]])
-        held, wider = (drawn[0], -drawn[1]), Alike(_LEAST, _MOST, seen)
-        certain = author_interval((low, high), value, held, wider, 0, confidence)
-        if certain:
-            (low, high), method = certain, f"{_METHOD}; {QUESTIONS_ALIKE}"
-    p = _permutation_p(home, away, value, rounds, rng)
+    if fewest < 2:
+        return Estimate(value, n=n, left_out=left_out, method=_METHOD)
+    drawn = _resampled(home, rounds, rng), _resampled(away, rounds, rng)
+    moved = np.sort(drawn[0] - drawn[1])
+    seen = np.array([[home.worth], [away.worth]])
+    held, wider = (drawn[0], -drawn[1]), Alike(_LEAST, _MOST, seen)
+    sure = [alike(one) for one in held]
+
+    def ends(wanted: float) -> Ends:
+        plain = expanded_quantiles(moved, fewest, wanted)
+        return author_interval(plain, value, held, wider, 0, wanted) or plain
+
+    finest = LEAST if all(sure) else finest_level(rounds, fewest)
+    low, high, p = interval_with_p(ends, confidence, finest)
+    method = f"{_METHOD}; {QUESTIONS_ALIKE}" if any(sure) else _METHOD
     return Estimate(value, low, high, p=p, n=n, left_out=left_out, method=method)
 
 
@@ -190,22 +195,3 @@ def _resampled(side: _Side, rounds: int, rng: np.random.Generator) -> Floats:
             for weights in draws(rounds, len(side.count), rng, _CELLS)
         ]
     )
-
-
-def _permutation_p(
-    home: _Side, away: _Side, value: float, rounds: int, rng: np.random.Generator
-) -> float:
-    """Share of random assignments of authorship with a difference at least as large."""
-    points = np.concatenate([home.points, away.points])
-    count = np.concatenate([home.count, away.count])
-    beyond = 0
-    at_home = np.arange(len(points)) < len(home.count)
-    chunk = max(1, _CELLS // len(points))
-    for start in range(0, rounds, chunk):
-        rows = np.tile(at_home, (min(chunk, rounds - start), 1))
-        chosen = rng.permuted(rows, axis=1, out=rows).astype(np.float64)
-        won, met = chosen @ points, chosen @ count
-        own = _rates(won, met)
-        other = _rates(points.sum(axis=0) - won, count.sum(axis=0) - met)
-        beyond += int((np.abs(own - other) >= abs(value) - 1e-9).sum())
-    return (1 + beyond) / (1 + rounds)

@@ -1,7 +1,7 @@
 """How far people agree with each other: the ceiling of what agreement with them can mean.
 
-Fleiss' κ for choices between two answers, Krippendorff's α for scores. Intervals draw whole
-questions with replacement.
+Fleiss' κ for choices between two answers, Cohen's κ of two people, Krippendorff's α for scores.
+Intervals draw whole questions with replacement.
 """
 
 from __future__ import annotations
@@ -55,6 +55,48 @@ def fleiss_kappa(
     rows = np.column_stack([agreeing, np.ones(len(held)), total, held])
     return _estimate(
         rows, cluster[kept], _kappa, rounds, rng, confidence, int((~kept).sum()), "Fleiss' kappa"
+    )
+
+
+def cohen_kappa(
+    one: Floats,
+    other: Floats,
+    cluster: Ints,
+    *,
+    rounds: int = 1000,
+    rng: np.random.Generator,
+    confidence: float = 0.95,
+) -> Estimate:
+    """Cohen's κ of two people: agreement beyond that of their own shares of each category.
+
+    κ = (P − Pₑ) / (1 − Pₑ); P is the share of items on which they agree, Pₑ the sum over categories
+    of the product of the two's shares (Cohen 1960, "A coefficient of agreement for nominal
+    scales"). Categories have no order: a tie against a choice is as wrong as the other choice.
+
+    Args:
+        one: What the first said of each item; NaN where nothing.
+        other: The same of the second.
+        cluster: The question of each item.
+        rounds: Of the bootstrap.
+        rng: Where its draws come from.
+        confidence: Of the interval.
+
+    Returns:
+        `n` counts items that both judged, `left_out` those that one of them did.
+
+    Raises:
+        StatisticsError: The arrays do not list the same items.
+    """
+    if not one.shape == other.shape == cluster.shape:
+        raise StatisticsError("Cohen's kappa needs both people's choices and the question of each")
+    both = ~np.isnan(one) & ~np.isnan(other)
+    left_out = int((~np.isnan(one) ^ ~np.isnan(other)).sum())
+    kinds = np.unique(np.concatenate([one[both], other[both]]))
+    said = [(part[both][:, None] == kinds).astype(np.float64) for part in (one, other)]
+    agreeing = (one[both] == other[both]).astype(np.float64)
+    rows = np.column_stack([agreeing, np.ones(len(agreeing)), *said])
+    return _estimate(
+        rows, cluster[both], _kappa_of_two, rounds, rng, confidence, left_out, "Cohen's kappa"
     )
 
 
@@ -142,6 +184,13 @@ def _kappa(sums: Floats) -> Floats:
     observed = sums[:, 0] / sums[:, 1]
     expected = ((sums[:, 3:] / sums[:, 2:3]) ** 2).sum(axis=1)
     return _corrected(observed - expected, 1.0 - expected)
+
+
+def _kappa_of_two(sums: Floats) -> Floats:
+    shares = sums / sums[:, 1:2]
+    one, other = np.split(shares[:, 2:], 2, axis=1)
+    expected = (one * other).sum(axis=1)
+    return _corrected(shares[:, 0] - expected, 1.0 - expected)
 
 
 def _alpha(sums: Floats) -> Floats:

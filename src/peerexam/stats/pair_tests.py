@@ -28,7 +28,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.random import Generator
 
-from peerexam.stats.cluster_ratio import sign_patterns
+from peerexam.stats.cluster_ratio import row_blocks
 from peerexam.stats.orders import Mask
 from peerexam.stats.tables import Floats, Ints
 from peerexam.stats.wins import meetings
@@ -173,7 +173,9 @@ def _signed(contributions: Floats, pairs: tuple[Ints, Ints], draws: int, rng: Ge
     own = np.diagonal(squares)
     spread = own[one] + own[other] - 2 * squares[one, other]
     parts = []
-    for signs in sign_patterns(draws, len(contributions), rng):
+    for size in row_blocks(draws, len(contributions)):
+        drawn = rng.integers(0, 2, size=(size, len(contributions)), dtype=np.int8)
+        signs = np.where(drawn > 0, 1.0, -1.0)
         total = signs @ contributions
         parts.append(_ratio(total[:, one] - total[:, other], spread))
     return np.concatenate(parts)

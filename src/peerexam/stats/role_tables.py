@@ -154,7 +154,8 @@ def author_table(
 
     Whether one answer stands behind another is the mean over the evaluators that wrote neither,
     so that a target is never its own evaluator, and the evaluators of a pair are the same whoever
-    wrote the question. A rank is 1 plus the sum over rivals: with one evaluator, its rank.
+    wrote the question. Ranks are those of the pooled win points within the question, ties averaged
+    (paper 004, §2: ranked within a segment first, averaged then).
 
     Args:
         losses: For each evaluator, shape questions × agents × agents; NaN where it says nothing,
@@ -174,7 +175,5 @@ def author_table(
     at = {name: place for place, name in enumerate(names)}
     rows = np.array([q for q, name in enumerate(authors) if name is not None], dtype=np.int64)
     author = np.array([at[name] for name in authors if name is not None], dtype=np.int64)
-    off = ~np.eye(len(agents), dtype=np.bool_)
-    gaps = (np.isnan(behind[rows]) & off).any(axis=(1, 2))
-    rank = np.where(gaps[:, None], np.nan, 1 + np.nansum(behind[rows], axis=2))
+    rank = ranks_of_points(1.0 - behind[rows])
     return _only_met(BenchmarkTable(agents, names, rows, author, behind[rows], rank, paired=False))

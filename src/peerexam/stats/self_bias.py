@@ -37,22 +37,23 @@ import numpy as np
 from peerexam.stats.all_alike import alike, alike_interval
 from peerexam.stats.benchmark_table import BenchmarkTable, mean_known
 from peerexam.stats.bias_peers import KINDS, Kind, Peers, peers_of
-from peerexam.stats.cluster_ratio import check_settings, expanded_quantiles
-from peerexam.stats.counted_values import flipped_p, resampled_means
+from peerexam.stats.cluster_ratio import check_settings
+from peerexam.stats.counted_values import resampled_means
 from peerexam.stats.estimate import Estimate
 from peerexam.stats.holm import with_holm
+from peerexam.stats.interval_test import interval_with_p, percentile_with_p
 from peerexam.stats.self_bias_nested import filled, nested_estimates
 from peerexam.stats.tables import Floats
 
-_PAIRED = "bootstrap over segments (expanded percentile), sign-flip test on segments' differences"
-_NESTED = (
-    "bootstrap over each author's segments (expanded percentile), studentised permutation of the "
-    "segments' authors"
-)
+_PAIRED = "bootstrap over segments (expanded percentile)"
+_NESTED = "bootstrap over each author's segments (expanded percentile)"
 ALL_ALIKE = "all segments alike: exact bound of how many could differ"
 """What an interval's method ends with where the bootstrap had nothing to draw."""
 
-_TIES = "; ties get average ranks; Holm over models; n counts segments"
+_TIES = (
+    "; p the level at which it reaches 0; ties get average ranks; Holm over models; n counts "
+    "segments"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +97,8 @@ def self_bias(
         table: Ranks of the role.
         same: Groups of names that are one model each: none of a group is a third party where
             another of it is the model or the rival.
-        rounds: Bootstrap rounds, and rounds of the test (two-sided).
+        rounds: Bootstrap rounds; the two-sided p-value is read off the same draws
+            (`stats.interval_test`).
         rng: Where all randomness comes from.
         confidence: Of the intervals.
 
@@ -203,13 +205,15 @@ def _mean_difference(
     if not n:
         return Estimate(None)
     value, method = float(known.mean()), ""
-    low, high = None, None
-    if n >= 2:
-        low, high = expanded_quantiles(resampled_means(column, rounds, rng), n, confidence)
-    if n >= 2 and alike(known):
-        low, high = alike_interval(value, span, n, confidence)
+    if n < 2:
+        return Estimate(value, n=n)
+    drawn = resampled_means(column, rounds, rng)
+    if alike(known):
+        low, high, p = interval_with_p(lambda c: alike_interval(value, span, n, c), confidence)
         method = f"; {ALL_ALIKE}"
-    return Estimate(value, low, high, p=flipped_p(known, rounds, rng), n=n, method=method)
+    else:
+        low, high, p = percentile_with_p(drawn, n, confidence)
+    return Estimate(value, low, high, p=p, n=n, method=method)
 
 
 def _pivot(table: BenchmarkTable, values: Floats) -> Floats:

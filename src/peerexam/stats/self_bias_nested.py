@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
+from peerexam.stats.all_alike import alike
 from peerexam.stats.authorship import (
     Alike,
     author_bootstrap,
     author_interval,
-    author_permutation_p,
     sum_of_means,
 )
 from peerexam.stats.benchmark_table import BenchmarkTable
 from peerexam.stats.bias_peers import KINDS, Kind, Peers
+from peerexam.stats.cluster_ratio import expanded_quantiles
 from peerexam.stats.estimate import Estimate
+from peerexam.stats.interval_test import LEAST, Ends, finest_level, interval_with_p
 from peerexam.stats.orders import Mask
 from peerexam.stats.tables import Floats, Ints
 
@@ -34,7 +37,7 @@ def nested_estimates(
     Args:
         table: Complete rows, no two authors with the same segment.
         peers: Who counts as whose.
-        rounds: Of bootstrap and test.
+        rounds: Of the bootstrap.
         rng: Where all randomness comes from.
         confidence: Of the intervals.
     """
@@ -74,23 +77,41 @@ def _of_authors(
     total, n = sum_of_means(values, author)
     if not len(author):
         return [Estimate(None) for _ in columns]
-    ends = author_bootstrap(values, author, rounds, rng, confidence)
-    p = author_permutation_p(values, author, rounds, rng)
+    drawn, fewest = author_bootstrap(values, author, rounds, rng)
     scale = _scale(table, compared, peers, chosen, columns)
     found = []
     for k, value in enumerate(total.tolist()):
         if np.isnan(value):
             found.append(Estimate(None))
             continue
-        between, method = ends[k], ""
-        if between is not None:
+        one = Estimate(value, n=int(n[k]))
+        if fewest[k] >= 2:
             held = [values[author == one, one, k] for one in range(values.shape[1])]
-            wider = author_interval(between, value, held, scale, k, confidence)
-            between, method = wider or between, f"; {SOME_ALIKE}" if wider else ""
-        low, high = between or (None, None)
-        test = None if np.isnan(p[k]) else float(p[k])
-        found.append(Estimate(value, low, high, p=test, n=int(n[k]), method=method))
+            one = _with_interval(one, drawn[:, k], int(fewest[k]), held, scale, k, confidence)
+        found.append(one)
     return found
+
+
+def _with_interval(
+    one: Estimate,
+    drawn: Floats,
+    fewest: int,
+    held: Sequence[Floats],
+    scale: Alike,
+    column: int,
+    confidence: float,
+) -> Estimate:
+    value, moved = one.value or 0.0, np.sort(drawn)
+
+    def ends(wanted: float) -> Ends:
+        plain = expanded_quantiles(moved, fewest, wanted)
+        return author_interval(plain, value, held, scale, column, wanted) or plain
+
+    sure = [alike(of) for of in held]
+    finest = LEAST if all(sure) else finest_level(len(moved), fewest)
+    low, high, p = interval_with_p(ends, confidence, finest)
+    method = f"; {SOME_ALIKE}" if any(sure) else ""
+    return replace(one, low=low, high=high, p=p, method=method)
 
 
 def _scale(

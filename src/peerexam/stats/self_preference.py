@@ -21,18 +21,21 @@ import numpy as np
 from peerexam.stats.all_alike import QUESTIONS_ALIKE, alike, alike_interval, worth
 from peerexam.stats.bias_peers import peers_of
 from peerexam.stats.cluster_ratio import (
-    bootstrap_ratios,
     check_settings,
-    sign_flip_p,
+    resampled_ratios,
     sum_by_cluster,
 )
 from peerexam.stats.estimate import Estimate
 from peerexam.stats.holm import with_holm
+from peerexam.stats.interval_test import interval_with_p, percentile_with_p
 from peerexam.stats.orders import Disagreement, agent_of_judge
 from peerexam.stats.peer_points import PairPoints, any_sorted, pair_points, peer_ranks
 from peerexam.stats.tables import Comparisons, Floats
 
-_METHOD = "bootstrap over questions (expanded percentile), sign-flip test, Holm over judges; "
+_METHOD = (
+    "bootstrap over questions (expanded percentile), p the level at which it reaches 0, "
+    "Holm over judges; "
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +91,8 @@ def self_preference(
     Where judges sorted, their rankings and the direct verdicts on own answers are not of one kind;
     an agent's rank is then 1 plus the opponents that won against it in direct comparisons (as far
     as peers made them), which is the same where verdicts are complete and without circles.
-    The interval resamples root questions; the p-value flips the signs of their differences.
+    The interval resamples root questions; the p-value is the level at which it reaches 0
+    (`stats.interval_test`).
 
     Args:
         c: Verdicts, self-judgements included.
@@ -96,7 +100,7 @@ def self_preference(
         orderless: Judges that see no order; for them one verdict a pair is enough.
         same: Groups of names that are one model each: none of a group is a third party where
             another of it wrote one of the answers.
-        rounds: Bootstrap rounds, and sign patterns of the test.
+        rounds: Bootstrap rounds.
         rng: Where all randomness comes from.
         confidence: Of the intervals.
 
@@ -198,23 +202,21 @@ def _estimate(
     n = below.sum(axis=0)
     if not agents or not n.any():
         return [_undefined(measure, int(planned)) for planned in asked]
-    ends = bootstrap_ratios(above, below, rounds=rounds, rng=rng, confidence=confidence)
-    p = sign_flip_p(above, rounds=rounds, rng=rng)
+    drawn = resampled_ratios(above, below, rounds, rng)
     family = []
     for k in range(len(agents)):
         if not n[k]:
             family.append(_undefined(measure, int(asked[k])))
             continue
-        low, high = ends[k] or (None, None)
-        certain = ends[k] and _where_alike(above[:, k], below[:, k], measure.span, confidence)
-        if certain:
-            low, high = certain
+        low, high, p, certain = _interval(
+            above[:, k], below[:, k], drawn[:, k], measure.span, confidence
+        )
         family.append(
             Estimate(
                 float(above[:, k].sum() / n[k]),
                 low,
                 high,
-                p=float(p[k]),
+                p=p,
                 n=int(n[k]),
                 left_out=int(asked[k] - n[k]),
                 method=_METHOD
@@ -225,15 +227,18 @@ def _estimate(
     return with_holm(family)
 
 
-def _where_alike(
-    above: Floats, below: Floats, span: float, confidence: float
-) -> tuple[float, float] | None:
-    """The interval of a ratio of sums by question where all questions say the same, else None."""
+def _interval(
+    above: Floats, below: Floats, drawn: Floats, span: float, confidence: float
+) -> tuple[float | None, float | None, float | None, bool]:
+    """Low, high, p of a ratio of sums by question, and whether all questions say the same."""
     used = below > 0
+    clusters = int(used.sum())
+    if clusters < 2:
+        return None, None, None, False
     if not alike(above[used] / below[used]):
-        return None
-    value = float(above.sum() / below.sum())
-    return alike_interval(value, span, worth(below[used]), confidence)
+        return *percentile_with_p(drawn, clusters, confidence), False
+    value, seen = float(above.sum() / below.sum()), worth(below[used])
+    return *interval_with_p(lambda c: alike_interval(value, span, seen, c), confidence), True
 
 
 def _undefined(measure: _Measure, left_out: int) -> Estimate:

@@ -10,6 +10,10 @@ The rules, all of them in one place:
 - The judge's two orders make one result: agreement counts, disagreement is a tie.
 - `accuracy` gives a tie half a point and leaves out pairs without a verdict in both orders.
 - `strict` gives ties and pairs without a verdict nothing.
+- `three_classes` and `macro_f1` take a tie for a class of its own, on either side: pairs on which
+  people tie count, and a tie is right there and nowhere else. Pairs that the judge did not settle
+  are left out, and counted.
+- A judge of which every verdict is of one order is taken at its word: that verdict is its result.
 """
 
 from __future__ import annotations
@@ -17,16 +21,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, floor
+from typing import Literal
 
 import numpy as np
 
 from peerexam.errors import StatisticsError
-from peerexam.stats.cluster_ratio import share_interval
+from peerexam.stats.benchmark_table import mean_known
+from peerexam.stats.cluster_ratio import expanded_quantiles, share_interval, sum_by_cluster
 from peerexam.stats.estimate import Estimate
 from peerexam.stats.proportions import wilson
+from peerexam.stats.resampling import bootstrap
 from peerexam.stats.tables import Floats, Ints
 
 NO_PAIRS = "no pair that people decided and the judge judged"
+NO_VERDICT = "no pair that people and the judge judged"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +72,17 @@ class Accuracy:
         accuracy: A tie is half right; see the module's docstring. `left_out` counts the pairs
             that people decided and the judge did not judge in both orders.
         strict: A tie, or no verdict, is wrong.
+        three_classes: Share of results that are people's majority, ties as a class.
+        macro_f1: Mean F1 of the classes first, second and tie, those that occur (PandaLM's F1;
+            as `sklearn.metrics.f1_score(average="macro")`).
         human_ties: Pairs on which people tie, left out of both.
         judge_ties: Pairs that people decided and the judge tied.
     """
 
     accuracy: Estimate
     strict: Estimate
+    three_classes: Estimate
+    macro_f1: Estimate
     human_ties: int
     judge_ties: int
 
@@ -106,8 +119,17 @@ def majority(points: Sequence[float]) -> float | None:
     return 0.5 if abs(balance) < 1e-9 else float(balance > 0)
 
 
-def pairwise_accuracy(pairs: JudgedPairs, *, confidence: float = 0.95) -> Accuracy:
-    """Accuracy against people's majority, by question-clustered Wilson intervals."""
+def pairwise_accuracy(
+    pairs: JudgedPairs, *, confidence: float = 0.95, rounds: int = 1000, seed: int = 0
+) -> Accuracy:
+    """Accuracy against people's majority, by question-clustered Wilson intervals.
+
+    Args:
+        pairs: See the module's docstring for the rules.
+        confidence: Of the intervals.
+        rounds: Of the bootstrap over questions that F1 takes.
+        seed: Of its draws.
+    """
     decided = ~np.isnan(pairs.human) & (pairs.human != 0.5)
     human, judge, cluster = pairs.human[decided], pairs.settled[decided], pairs.cluster[decided]
     judged = ~np.isnan(judge)
@@ -116,9 +138,43 @@ def pairwise_accuracy(pairs: JudgedPairs, *, confidence: float = 0.95) -> Accura
     return Accuracy(
         accuracy=share(right, cluster[judged], confidence, missing),
         strict=share((human == judge).astype(np.float64), cluster, confidence),
+        **_three_classes(pairs, confidence, rounds, np.random.default_rng(seed)),
         human_ties=int((pairs.human == 0.5).sum()),
         judge_ties=int((judge == 0.5).sum()),
     )
+
+
+def _three_classes(
+    pairs: JudgedPairs, confidence: float, rounds: int, rng: np.random.Generator
+) -> dict[Literal["three_classes", "macro_f1"], Estimate]:
+    settled, known = pairs.settled, ~np.isnan(pairs.human)
+    used = known & ~np.isnan(settled)
+    human, judge, cluster = pairs.human[used], settled[used], pairs.cluster[used]
+    missing = int((known & ~used).sum())
+    same = share((human == judge).astype(np.float64), cluster, confidence, missing, NO_VERDICT)
+    method = "macro F1 over first, second and tie; bootstrap over questions"
+    if not len(human):
+        nothing = Estimate(None, left_out=missing, method=method, reason=NO_VERDICT)
+        return {"three_classes": same, "macro_f1": nothing}
+    kinds = np.unique(np.concatenate([human, judge]))
+    people, its = (part[:, None] == kinds for part in (human, judge))
+    place = np.asarray(np.unique(cluster, return_inverse=True)[1], dtype=np.int64)
+    rows = np.concatenate([people & its, people, its], axis=1).astype(np.float64)
+    sums = sum_by_cluster(rows, place)
+    low, high = None, None
+    if len(sums) >= 2:
+        drawn = bootstrap([sums], lambda parts: _macro_f1(parts[0]), rounds=rounds, rng=rng)
+        low, high = expanded_quantiles(drawn, len(sums), confidence)
+        low, high = max(low, 0.0), min(high, 1.0)
+    value = float(_macro_f1(sums.sum(axis=0)[None])[0])
+    found = Estimate(value, low, high, n=len(human), left_out=missing, method=method)
+    return {"three_classes": same, "macro_f1": found}
+
+
+def _macro_f1(sums: Floats) -> Floats:
+    """Mean over classes of 2 · both ÷ (people's + the judge's), of those that occur in a draw."""
+    both, people, its = np.split(sums, 3, axis=1)
+    return mean_known(np.where(people + its > 0, 2 * both / np.maximum(people + its, 1), np.nan))
 
 
 def order_accuracy(pairs: JudgedPairs, *, confidence: float = 0.95) -> OrderAccuracy:

@@ -43,6 +43,19 @@ class TrustRow:
 
 
 @dataclass(frozen=True, slots=True)
+class TwoPeople:
+    """How far two people agree with each other.
+
+    Attributes:
+        people: Who.
+        kappa: Cohen's κ of their choices between two answers; `n` pairs that both judged.
+    """
+
+    people: tuple[str, str]
+    kappa: Estimate
+
+
+@dataclass(frozen=True, slots=True)
 class TrustReport:
     """A whole study.
 
@@ -55,6 +68,7 @@ class TrustReport:
         votes: Comparisons by people.
         kappa: Fleiss' κ of people's choices.
         alpha: Krippendorff's α of people's ratings.
+        pairwise: Cohen's κ of the choices of every two people that are named.
         notes: What was left out or needs saying.
     """
 
@@ -67,3 +81,4 @@ class TrustReport:
     kappa: Estimate
     alpha: Estimate
     notes: tuple[str, ...]
+    pairwise: tuple[TwoPeople, ...] = ()
