@@ -28,10 +28,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.random import Generator
 
-from peerexam.stats.cluster_ratio import row_blocks
 from peerexam.stats.orders import Mask
 from peerexam.stats.tables import Floats, Ints
-from peerexam.stats.wins import meetings
+from peerexam.stats.wins import meetings, row_blocks
 
 _EXCHANGED = 4096
 """Questions × agents up to which margins are exchanged; above, signs are drawn."""
@@ -173,8 +172,9 @@ def _signed(contributions: Floats, pairs: tuple[Ints, Ints], draws: int, rng: Ge
     own = np.diagonal(squares)
     spread = own[one] + own[other] - 2 * squares[one, other]
     parts = []
-    for size in row_blocks(draws, len(contributions)):
-        drawn = rng.integers(0, 2, size=(size, len(contributions)), dtype=np.int8)
+    for block in row_blocks(draws, len(contributions)):
+        size = (block.stop - block.start, len(contributions))
+        drawn = rng.integers(0, 2, size=size, dtype=np.int8)
         signs = np.where(drawn > 0, 1.0, -1.0)
         total = signs @ contributions
         parts.append(_ratio(total[:, one] - total[:, other], spread))
