@@ -121,6 +121,29 @@ SLIPS: list[tuple[str, Any, str]] = [
             "?seed=1.5": "seed",
         }.items()
     ),
+    *(
+        ("agents.2.model", model, word)
+        for model, word in {
+            "openai/m?temprature=1": "temprature",
+            "openai/m?client=foo": "client",
+            "openai/m?timeout=-1": "timeout",
+            "openai/m?max_tokens_param=limit": "max_tokens_param",
+            "anthropic/m?foo=1": "foo",
+            "anthropic/m?thinking=3": "thinking",
+            "anthropic/m?default_max_tokens=0": "default_max_tokens",
+            "local/smollm2?context=ten": "context",
+            "local/smollm2?context=99999999999": "context",
+            "local/smollm2?contex=10": "contex",
+            "local/smollm2?slots=0": "slots",
+            "local/smollm2?min_p=2": "min_p",
+            "local/smollm2?chat=maybe": "chat",
+            "hf/org/x?dtype=float9": "dtype",
+            "hf/org/x?device=tpu": "device",
+            "hf/org/x?batch_size=0": "batch_size",
+        }.items()
+    ),
+    ("agents.2.options", {"foo": 1}, "foo"),
+    ("agents.2.options", {"headers": {"bad name": "x"}}, "header"),
     ("agents.2.options", {"temperature": NAN}, "temperature"),
     ("agents.2.options", {"extra_body": {"a": [1, INFINITE]}}, "extra_body"),
     *(

@@ -93,7 +93,7 @@ class AnthropicAgent(HostedAgent):
 
     def __init__(self, spec: AgentSpec, key: str, base_url: str, keyless: str = "") -> None:
         options = dict(spec.options)
-        check_options("anthropic", options, _OPTIONS, key)
+        check(spec, key)
         features: set[Feature] = {"chat"}
         if options.get("json_schema") is True:
             features.add("json_schema")
@@ -138,6 +138,21 @@ class AnthropicAgent(HostedAgent):
 
     def _error(self, rejection: Rejection) -> CallError:
         return failure_of(rejection, self._model, self._blot)
+
+
+def check(spec: AgentSpec, key: str = "") -> None:
+    """Look at an agent's options, without a connection.
+
+    Args:
+        spec: The agent.
+        key: Its key, which no option may hold.
+
+    Raises:
+        SetupError: An option is unknown or cannot be used.
+    """
+    check_options("anthropic", spec.options, _OPTIONS, key)
+    _limit(spec.options)
+    _thinking(spec.options.get("thinking"))
 
 
 def create(spec: AgentSpec) -> Agent:

@@ -83,6 +83,11 @@ def read_options(spec: AgentSpec) -> HfOptions:
     )
 
 
+def check(spec: AgentSpec) -> None:
+    """Look at an agent's options, without its weights; raises as `read_options` does."""
+    read_options(spec)
+
+
 def _one_of(options: Mapping[str, Json], name: str, choices: tuple[str, ...]) -> str:
     value: Any = options.get(name, choices[0])
     if value not in choices:

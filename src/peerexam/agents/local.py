@@ -17,6 +17,9 @@ from peerexam.agents.weights import locate
 from peerexam.calls import Json
 from peerexam.errors import SetupError
 
+_MOST = 16_777_216
+"""More tokens, slots or threads are a slip: no model and no machine has them."""
+
 OPTIONS = ("chat", "context", "min_p", "slots", "threads", "top_k")
 
 
@@ -52,7 +55,12 @@ def engine_settings(weights: Path, options: Mapping[str, Json]) -> EngineSetting
     )
 
 
-def _create(spec: AgentSpec, weights: Path) -> LlamaAgent:
+def check(spec: AgentSpec) -> None:
+    """Look at an agent's options, without its weights.
+
+    Raises:
+        SetupError: An option is unknown or has a value that it cannot have.
+    """
     unknown = sorted(set(spec.options) - set(OPTIONS))
     if unknown:
         raise SetupError(
@@ -62,16 +70,28 @@ def _create(spec: AgentSpec, weights: Path) -> LlamaAgent:
     chat = spec.options.get("chat")
     if chat not in (None, True, False):
         raise SetupError(f"option chat is true or false, not {chat!r}")
-    drawing = Drawing(
-        top_k=_whole(spec.options, "top_k", 0, least=0), min_p=_share(spec.options, "min_p")
-    )
-    return LlamaAgent(spec.name, engine_settings(weights, spec.options), drawing, chat=chat)
+    engine_settings(Path(), spec.options)
+    _drawing(spec.options)
+
+
+def _create(spec: AgentSpec, weights: Path) -> LlamaAgent:
+    check(spec)
+    settings = engine_settings(weights, spec.options)
+    chat: bool | None = spec.options.get("chat")
+    return LlamaAgent(spec.name, settings, _drawing(spec.options), chat=chat)
+
+
+def _drawing(options: Mapping[str, Json]) -> Drawing:
+    return Drawing(top_k=_whole(options, "top_k", 0, least=0), min_p=_share(options, "min_p"))
 
 
 def _whole(options: Mapping[str, Json], name: str, default: int, *, least: int) -> int:
     value = options.get(name, default)
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise SetupError(f"option {name} is a whole number of at least {least}, not {value!r}")
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= _MOST:
+        raise SetupError(
+            f"option {name} is a whole number of at least {least} and at most {_MOST:,}, not "
+            f"{value!r}"
+        )
     return value
 
 

@@ -85,10 +85,8 @@ class OpenAIAgent(HostedAgent):
 
     def __init__(self, spec: AgentSpec, key: str, base_url: str, keyless: str = "") -> None:
         options = dict(spec.options)
-        check_options("openai", options, _OPTIONS, key)
+        check(spec, key)
         limit = options.get("max_tokens_param")
-        if limit not in (None, "max_tokens", "max_completion_tokens"):
-            raise SetupError("max_tokens_param is max_tokens or max_completion_tokens")
         blot = Blot(secrets_of(key, base_url))
         chat = options.get("chat", True) is not False
         hosted = base_url.rstrip("/") == DEFAULT_URL
@@ -123,6 +121,21 @@ class OpenAIAgent(HostedAgent):
 
     def _error(self, rejection: Rejection) -> CallError:
         return error_of(rejection, self._model, self._blot)
+
+
+def check(spec: AgentSpec, key: str = "") -> None:
+    """Look at an agent's options, without a connection.
+
+    Args:
+        spec: The agent.
+        key: Its key, which no option may hold.
+
+    Raises:
+        SetupError: An option is unknown or cannot be used.
+    """
+    check_options("openai", spec.options, _OPTIONS, key)
+    if spec.options.get("max_tokens_param") not in (None, "max_tokens", "max_completion_tokens"):
+        raise SetupError("max_tokens_param is max_tokens or max_completion_tokens")
 
 
 def create(spec: AgentSpec) -> Agent:

@@ -123,15 +123,24 @@ class RecordedAgent(Provider):
                 entries[text] = None  # only the id tells these two questions apart
 
 
+def check(spec: AgentSpec) -> None:
+    """Look at an agent's options, without its file.
+
+    Raises:
+        SetupError: An option is unknown.
+    """
+    unknown = sorted(set(spec.options) - {"examinee"})
+    if unknown:
+        raise SetupError(f"provider file has no option '{unknown[0]}'; it has examinee")
+
+
 def create(spec: AgentSpec) -> Agent:
     """Build the agent of a file.
 
     Raises:
         SetupError: The file is missing, or cannot be used.
     """
-    unknown = sorted(set(spec.options) - {"examinee"})
-    if unknown:
-        raise SetupError(f"provider file has no option '{unknown[0]}'; it has examinee")
+    check(spec)
     path = Path(spec.model)
     if not path.is_file():
         raise SetupError(f"agent '{spec.name}': there is no file {path}")

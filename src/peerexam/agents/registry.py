@@ -37,6 +37,8 @@ class BuiltIn:
         extra: The extra.
         key_variable: Environment variable that holds the key by default.
         runs_here: Nothing is sent or paid: answers come from this process or a file.
+        checks: `module:function` that looks at a spec's options without loading anything; None
+            where only building the agent tells.
     """
 
     target: str
@@ -44,6 +46,7 @@ class BuiltIn:
     extra: str | None = None
     key_variable: str | None = None
     runs_here: bool = False
+    checks: str | None = None
 
     @property
     def is_installed(self) -> bool:
@@ -57,13 +60,41 @@ class BuiltIn:
 
 
 BUILT_IN = {
-    "openai": BuiltIn("peerexam.agents.openai:create", key_variable="OPENAI_API_KEY"),
-    "anthropic": BuiltIn("peerexam.agents.anthropic:create", key_variable="ANTHROPIC_API_KEY"),
-    "local": BuiltIn("peerexam.agents.local:create_local", "xllamacpp", "local", runs_here=True),
-    "gguf": BuiltIn("peerexam.agents.local:create_gguf", "xllamacpp", "local", runs_here=True),
-    "hf": BuiltIn("peerexam.agents.hf:create", "transformers", "hf", runs_here=True),
+    "openai": BuiltIn(
+        "peerexam.agents.openai:create",
+        key_variable="OPENAI_API_KEY",
+        checks="peerexam.agents.openai:check",
+    ),
+    "anthropic": BuiltIn(
+        "peerexam.agents.anthropic:create",
+        key_variable="ANTHROPIC_API_KEY",
+        checks="peerexam.agents.anthropic:check",
+    ),
+    "local": BuiltIn(
+        "peerexam.agents.local:create_local",
+        "xllamacpp",
+        "local",
+        runs_here=True,
+        checks="peerexam.agents.local:check",
+    ),
+    "gguf": BuiltIn(
+        "peerexam.agents.local:create_gguf",
+        "xllamacpp",
+        "local",
+        runs_here=True,
+        checks="peerexam.agents.local:check",
+    ),
+    "hf": BuiltIn(
+        "peerexam.agents.hf:create",
+        "transformers",
+        "hf",
+        runs_here=True,
+        checks="peerexam.agents.hf_options:check",
+    ),
     "langchain": BuiltIn("peerexam.agents.langchain:create", "langchain_core", "langchain"),
-    "file": BuiltIn("peerexam.agents.recorded:create", runs_here=True),
+    "file": BuiltIn(
+        "peerexam.agents.recorded:create", runs_here=True, checks="peerexam.agents.recorded:check"
+    ),
 }
 
 _registered: dict[str, Factory] = {}
@@ -136,6 +167,19 @@ def create_agent(spec: AgentSpec) -> Agent:
     if factory is None:
         factory = _from_a_package(spec.provider)
     return factory(spec)
+
+
+def check_options(spec: AgentSpec) -> None:
+    """Look at the options of a spec without building its agent, where its provider can.
+
+    Raises:
+        SetupError: One is unknown, or has a value that it cannot have.
+    """
+    built_in = BUILT_IN.get(spec.provider)
+    if spec.provider in _registered or built_in is None or built_in.checks is None:
+        return
+    module, _, name = built_in.checks.partition(":")
+    getattr(importlib.import_module(module), name)(spec)
 
 
 def runs_here(provider: str) -> bool:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from pydantic import ValidationError
 
 from peerexam.agents.model_paths import model_path
-from peerexam.agents.registry import installed_providers
+from peerexam.agents.registry import check_options, installed_providers
 from peerexam.agents.spec import AgentSpec, endpoint_problem, parse_model
 from peerexam.agents.weights import WEIGHTS
 from peerexam.calls import Json, canonical_json
@@ -60,6 +61,7 @@ def check_agents(agents: Sequence[AgentConfig]) -> Iterator[tuple[Place, str]]:
     yield from _models(agents)
     yield from _endpoints(agents)
     yield from _sampling(agents)
+    yield from _options(agents)
     yield from _twins(agents)
     yield from _model_files(agents)
 
@@ -118,6 +120,29 @@ def _sampling(agents: Sequence[AgentConfig]) -> Iterator[tuple[Place, str]]:
                 yield ("agents", index, written), f"option {name} of '{agent.name}' must be finite"
             elif name in _SETTINGS:
                 yield from _setting(agent, name, value, ("agents", index, written))
+
+
+def _options(agents: Sequence[AgentConfig]) -> Iterator[tuple[Place, str]]:
+    """Options that a provider does not have, or cannot use."""
+    for index, agent in enumerate(agents):
+        place = ("agents", index, "options" if agent.options else "model")
+        try:
+            spec = agent_spec(agent)
+            others = {k: v for k, v in spec.options.items() if k not in _SETTINGS}
+            if all(map(_is_finite, others.values())):
+                check_options(replace(spec, options=others))
+        except SetupError as error:
+            if _is_readable(agent):  # else it is reported with the models
+                yield place, str(error)
+
+
+def _is_readable(agent: AgentConfig) -> bool:
+    """Whether the model's name can be read at all."""
+    try:
+        parse_model(agent.model)
+    except SetupError:
+        return False
+    return True
 
 
 def _setting(
