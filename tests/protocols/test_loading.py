@@ -143,7 +143,7 @@ def test_json_and_toml_are_read_and_their_lines_named(tmp_path: Path) -> None:
     assert load(write(tmp_path, body + '"questions": {"domains": ["g"]}}', "e.json")).seed == 0
     twice = write(tmp_path, '{"seed": 1, "seed": 2}', "d.json")
     assert "written twice" in refusal(twice)[0]
-    broken = write(tmp_path, body + "}", "b.json")
+    broken = write(tmp_path, body + "oops", "b.json")
     assert refusal(broken)[0].startswith(f"{broken}:3: JSON")
 
 

@@ -106,12 +106,12 @@ def load_classifier(folder: Path) -> StepClassifier:
         MissingExtraError: safetensors is not installed.
         SetupError: The folder holds none, or one of another shape.
     """
+    if not (folder / CONFIG).is_file() or not (folder / WEIGHTS).is_file():
+        raise SetupError(f"{folder} holds no classifier of steps ({WEIGHTS} and {CONFIG}): {_MEND}")
     try:
         from safetensors.numpy import load_file
     except ImportError as error:
         raise MissingExtraError(f"weights are read by safetensors: {EXTRA_PIP}") from error
-    if not (folder / CONFIG).is_file() or not (folder / WEIGHTS).is_file():
-        raise SetupError(f"{folder} holds no classifier of steps ({WEIGHTS} and {CONFIG}): {_MEND}")
     try:
         body = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
         # Before the weights are read, which may be another program's, and large.
