@@ -37,6 +37,7 @@ from peerexam.errors import (
     ContextTooLongError,
     MissingExtraError,
     MissingKeyError,
+    NoServerError,
     OverloadedError,
     PermanentError,
     QuotaExhaustedError,
@@ -193,7 +194,7 @@ async def test_nobody_listening_is_a_failed_connection(connect: Connect) -> None
     with WeatherServer([]) as server:
         agent = connect(server)
         server.stop_listening()
-        assert type(await failure_of(agent)) is ConnectionFailedError
+        assert type(await failure_of(agent)) is NoServerError
 
 
 async def test_a_refused_parameter_is_left_out_once_and_for_all(connect: Connect) -> None:

@@ -274,6 +274,7 @@ agents:
   - {{name: two, model: "openai/two@{url}"}}
 questions: {{domains: [rivers, numbers], per_domain: 3}}
 limits: {{concurrency: 8}}
+pilot: false
 """
 
 
@@ -323,7 +324,7 @@ def test_two_runs_of_one_exam_over_one_database_ask_each_request_once(
     ]
     for run in runs:
         said, _ = run.communicate(timeout=120)
-        assert run.returncode == 0, said
+        assert run.returncode == 4, said  # two agents: nobody may judge, so no standings
         assert "planted-secret" not in said
 
     counts = Counter(json.dumps(served.body, sort_keys=True) for served in server.requests)
