@@ -151,7 +151,8 @@ def test_prompts_and_replies_open_beside_their_records(tab: Tab, tmp_path: Path)
     sync_api.expect(behind.locator("code").first).to_have_text("peerexam show . 'q0/a'")
     sync_api.expect(behind.locator(".turn .said").last).to_have_text(f"{RAW} is my answer")
     question.get_by_text("Verdicts (2)").click()
-    verdict = question.get_by_role("row").filter(has_text="Verdict").locator("details.behind").last
+    verdicts = question.get_by_role("table", name="Verdicts, one row an order")
+    verdict = verdicts.locator("details.behind").last
     verdict.locator("summary").click()
     sync_api.expect(verdict.locator(".call")).to_have_count(2)
     sync_api.expect(verdict.locator(".call").last).to_contain_text("Verdict: Response 2")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from peerexam.calls import Completion, Request
 from peerexam.cli import main
 from peerexam.ledger.reading import SqliteReader, reading
 from peerexam.protocols.config import ExamConfig
-from peerexam.protocols.runner import run_exam
+from peerexam.protocols.runner import in_own_loop, run_exam
 from peerexam.report.html import write_report
 from peerexam.runfolder import RunFolder
 
@@ -44,7 +43,8 @@ def config_of(tmp_path: Path, questions: int = 2) -> ExamConfig:
 
 def run_of(tmp_path: Path, db: str | None = None, questions: int = 2) -> Path:
     given = {name: ScriptedAgent(reply, name) for name in "abj"}
-    asyncio.run(run_exam(config_of(tmp_path, questions), tmp_path / "run", db=db, agents=given))
+    # In a loop of its own: the browser tests are inside of one.
+    in_own_loop(run_exam(config_of(tmp_path, questions), tmp_path / "run", db=db, agents=given))
     return tmp_path / "run"
 
 
