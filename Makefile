@@ -63,8 +63,7 @@ exam: $(STAMPS)/smollm2 $(STAMPS)/gemma
 	@exam=embedded; \
 	if [ "$(GEMMA)" = no ] || [ ! -e $(STAMPS)/gemma ]; then exam=embedded-smollm2; fi; \
 	$(BIN)/peerexam run examples/$$exam.yaml --out runs/$$exam || exit $$?; \
-	printf '\n%s\n' \
-	  "Your own exam, in this environment:" \
+	printf '%s\n' "" "Your own exam, in this environment:" \
 	  "  . $(BIN)/activate" \
 	  "  peerexam init    # then: peerexam plan EXAM.yaml, peerexam run EXAM.yaml"
 

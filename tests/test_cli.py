@@ -238,7 +238,7 @@ def test_every_pair_of_the_demonstrations_has_a_judge_that_wrote_neither(
 ) -> None:
     path = Path(__file__).resolve().parents[1] / "examples" / example
     assert main(["validate", str(path)]) == 0
-    assert capsys.readouterr().err == ""
+    assert "nobody may compare" not in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("command", ["plan", "validate"])

@@ -7,7 +7,18 @@ import pytest
 
 from peerexam.cli import main
 from peerexam.errors import SetupError
+from peerexam.records import to_json
 from peerexam.report.export_place import check_export_place
+from peerexam.runfolder import RunFolder
+from peerexam.runfolder.sealing import seal_of
+
+
+def sealed(run: Path) -> Path:
+    """The run with the seal of its own questions, which its hand-written manifest has not."""
+    folder = RunFolder(run)
+    seal = seal_of(map(to_json, folder.questions()))
+    folder.write_manifest({**folder.read_manifest(), "questions_hash": seal})
+    return run
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -22,7 +33,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 def test_no_layout_is_written_over_a_run(
     make_run: Callable[..., Path], capsys: pytest.CaptureFixture[str], layout: str
 ) -> None:
-    run = make_run()
+    run = sealed(make_run())
     assert main(["report", str(run)]) == 0
     before = contents(run)
     assert main(["export", str(run), "--no-parquet", "--to", layout, "--out", str(run)]) == 2
@@ -38,6 +49,6 @@ def test_what_a_run_has_and_an_export_has_not_keeps_a_folder(tmp_path: Path, nam
 
 
 def test_an_export_goes_over_an_earlier_one(make_run: Callable[..., Path], tmp_path: Path) -> None:
-    run, out = make_run(), tmp_path / "out"
+    run, out = sealed(make_run()), tmp_path / "out"
     for _ in range(2):
         assert main(["export", str(run), "--no-parquet", "--out", str(out)]) == 0
