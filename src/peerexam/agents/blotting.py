@@ -9,10 +9,12 @@ from __future__ import annotations
 import base64
 import os
 import re
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from html import escape
+from typing import NamedTuple
 
 from peerexam.agents.base import Agent, Wrapper
 from peerexam.calls import Completion, Request, TokenLogprob
@@ -71,11 +73,16 @@ class Blot:
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         ordered = sorted({text for text in secrets if text}, key=lambda text: (-len(text), text))
         self._spellings = _spellings(tuple(ordered))
+        self._shortest = min(map(len, ordered), default=sys.maxsize)
 
     def __call__(self, text: str) -> str:
         """The text without keys."""
+        if len(text) < self._shortest:
+            return text
+        seen = _Seen.of(text)
         for spelling in self._spellings:
-            text = spelling.blotted(text)
+            if spelling.may_be_in(seen):
+                text = spelling.pattern.sub(BLOTTED, text)
         return text
 
     def completion(self, completion: Completion) -> Completion:
@@ -104,7 +111,13 @@ class Blot:
     def _tokens(self, logprobs: tuple[TokenLogprob, ...]) -> tuple[TokenLogprob, ...] | None:
         """Tokens that spell a key together lose their text; None where none do."""
         whole = "".join(entry.token for entry in logprobs)
-        spans = [span for spelling in self._spellings for span in spelling.places(whole)]
+        seen = _Seen.of(whole)
+        spans = [
+            found.span()
+            for spelling in self._spellings
+            if spelling.may_be_in(seen)
+            for found in spelling.pattern.finditer(whole)
+        ]
         if not spans:
             return None
         blotted, start = [], 0
@@ -147,6 +160,24 @@ def secrets_in(environment: Mapping[str, str]) -> tuple[str, ...]:
     )
 
 
+class _Seen(NamedTuple):
+    """What of a text tells cheaply that a key cannot be in it, since every reply is searched.
+
+    Attributes:
+        text: As it is.
+        lower: In lower case.
+        escapes: It may hold letters and digits that are written otherwise.
+    """
+
+    text: str
+    lower: str
+    escapes: bool
+
+    @classmethod
+    def of(cls, text: str) -> _Seen:
+        return cls(text, text.lower(), any(sign in text for sign in _ESCAPED))
+
+
 class _Spelling:
     """One way to write one key.
 
@@ -157,23 +188,14 @@ class _Spelling:
     """
 
     def __init__(self, pattern: str, needle: str, *, exact: bool = False) -> None:
-        self._pattern = re.compile(pattern, 0 if exact else re.IGNORECASE)
+        self.pattern = re.compile(pattern, 0 if exact else re.IGNORECASE)
         self._needle = needle
         self._exact = exact
 
-    def blotted(self, text: str) -> str:
-        return self._pattern.sub(BLOTTED, text) if self._may_be_in(text) else text
-
-    def places(self, text: str) -> list[tuple[int, int]]:
-        if not self._may_be_in(text):
-            return []
-        return [found.span() for found in self._pattern.finditer(text)]
-
-    def _may_be_in(self, text: str) -> bool:
-        """Cheap, since it is asked of every reply."""
+    def may_be_in(self, seen: _Seen) -> bool:
         if self._exact:
-            return self._needle in text
-        return self._needle in text.lower() or any(sign in text for sign in _ESCAPED)
+            return self._needle in seen.text
+        return seen.escapes or self._needle in seen.lower
 
 
 @lru_cache(maxsize=256)
