@@ -118,8 +118,6 @@ LONG = {
     "backticks": "Verdict: Response 1" + "`" * 900_000 + "x",
     "blanks": "Verdict:" + " " * 900_000 + "x",
     "tags": "<answer><x>" * 80_000,
-    "thinking": "<think>'</think>'" * 50_000,
-    "reports": "It says:\n" * 90_000,
 }
 
 
