@@ -7,7 +7,9 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -109,3 +111,53 @@ def test_the_second_press_ends_at_once(folder: Path) -> None:
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=10)
     assert process.returncode == 130
+
+
+LONG = {
+    "underscores": "a" + "_" * 900_000 + "b",
+    "backticks": "Verdict: Response 1" + "`" * 900_000 + "x",
+    "blanks": "Verdict:" + " " * 900_000 + "x",
+    "tags": "<answer><x>" * 80_000,
+}
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("reply", LONG.values(), ids=list(LONG))
+def test_a_run_whose_judge_writes_a_million_characters_ends_when_it_is_told_to(
+    reply: str, chat_server: Callable[..., Any], tmp_path: Path
+) -> None:
+    judged = 0
+
+    def script(served: Any) -> str:
+        nonlocal judged
+        if "Response 1" not in served.last_user_text:
+            return "An answer."
+        judged += 1
+        return reply
+
+    server = chat_server(script)
+    agents = "\n".join(f"  - {{name: {n}, model: 'openai/{n}@{server.url}'}}" for n in "abc")
+    questions = tmp_path / "questions.txt"
+    questions.write_text("".join(f"Question {n}?\n" for n in range(20)))
+    (tmp_path / "EXAM.yaml").write_text(
+        f"name: long\nagents:\n{agents}\nquestions: {{file: questions.txt}}\n"
+        "judging: {marks: false}\n"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-m", "peerexam", *COMMAND, "--no-pilot"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    deadline = time.monotonic() + 60
+    while judged < 3 and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert judged >= 3, process.communicate(timeout=10)
+    process.send_signal(signal.SIGTERM)
+    try:
+        _, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode == 130, err
+    assert "Traceback" not in err

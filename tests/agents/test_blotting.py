@@ -43,6 +43,11 @@ SPELLINGS: dict[str, Callable[[str], str]] = {
     "base64": lambda key: base64.b64encode(key.encode()).decode(),
     "base64 of a header": lambda key: base64.b64encode(f"me:{key}".encode()).decode(),
     "base64 inside": lambda key: base64.urlsafe_b64encode(f"x={key};y".encode()).decode(),
+    "octal": lambda key: "".join(f"\\{ord(char):03o}" for char in key),
+    "JavaScript": lambda key: "".join(f"\\u{{{ord(char):x}}}" for char in key),
+    "long escapes": lambda key: "".join(f"\\U{ord(char):08x}" for char in key),
+    "HTML by name": lambda key: key.replace("+", "&plus;").replace("/", "&sol;"),
+    "unseen characters": "\u200b".join,
     "hexadecimal": lambda key: key.encode().hex(),
 }
 
@@ -112,6 +117,13 @@ def test_every_text_of_a_completion_is_blotted_and_tokens_that_spell_a_key_toget
     assert [entry.token for entry in found.logprobs] == ["It: ", "[key]", "[key]", "[key]", "!"]
 
 
+def test_a_key_that_begins_in_the_thinking_and_ends_in_the_answer_is_in_neither() -> None:
+    found = Blot([KEY]).completion(Completion(f"{KEY[9:]} it is", thinking=f"So {KEY[:9]}"))
+    assert (found.thinking, found.text) == ("So [key]", " it is")
+    apart = Completion("in two", thinking="no key")
+    assert Blot([KEY]).completion(apart) is apart
+
+
 def test_an_error_keeps_its_kind_and_its_numbers() -> None:
     refused = Blot([KEY]).error(RefusedParameterError(f"no {KEY}", KEY))
     assert (str(refused), refused.parameter) == ("no [key]", "[key]")  # type: ignore[attr-defined]
@@ -121,7 +133,7 @@ def test_an_error_keeps_its_kind_and_its_numbers() -> None:
 
 def test_a_text_of_a_million_characters_is_searched_in_one_pass() -> None:
     # Each would take minutes if a pattern went back over what it has read.
-    for run in ("\\", "%25", "&#0", "s", "%", "0", "sk-planted"):
+    for run in ("\\", "%25", "&#0", "s", "%", "0", "sk-planted", "\\163", "\u200b", "s\u200b"):
         text = run * (1_000_000 // len(run))
         assert Blot([KEY])(text) == text
 

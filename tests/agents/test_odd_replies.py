@@ -75,6 +75,9 @@ def ending(provider: str, reason: str | None, text: str = "Half a") -> dict[str,
         ("FINISH_REASON_MAX_TOKENS", "truncated"),
         ("length", "truncated"),
         ("context-length-exceeded", "truncated"),
+        ("MaxTokens", "truncated"),
+        ("contentFilter", "filtered"),
+        ("endTurn", "ok"),
         ("SAFETY", "filtered"),
         ("PROHIBITED_CONTENT", "filtered"),
         ("content_filter", "filtered"),
@@ -121,7 +124,12 @@ def under_errors(body: dict[str, Any]) -> Any:
     return {"success": False, "errors": [body["error"]]}
 
 
-@pytest.mark.parametrize("put", [in_a_list, in_two_lists, under_errors])
+def handed_on(body: dict[str, Any]) -> Any:
+    raw = {"message": "Provider returned error", "metadata": {"raw": json.dumps(body)}}
+    return {**body, "error": {**body["error"], **raw}}
+
+
+@pytest.mark.parametrize("put", [in_a_list, in_two_lists, under_errors, handed_on])
 async def test_an_error_in_a_list_is_adapted_to_as_a_bare_one(
     connect: Connect, provider: str, put: Callable[[dict[str, Any]], Any]
 ) -> None:

@@ -219,3 +219,30 @@ def test_a_decorated_score_is_read(reply: str) -> None:
 )
 def test_no_score_is_guessed_from_a_part_or_from_what_is_quoted(reply: str) -> None:
     assert isinstance(read_scores(reply, ONE), Unreadable)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        'It is right and clear.\n\n```json\n{"accuracy": 3, "overall": 4}\n```',
+        'Based on my analysis, here are the marks:\n```json\n{"accuracy": 3, "overall": 4}\n```',
+        "<scores>\naccuracy: 3\noverall: 4\n</scores>",
+        "<marks>accuracy: 3, overall: 4</marks>",
+        "Accuracy: 3/3 ✅\nOverall: 4 ⭐⭐⭐⭐",
+    ],
+)
+def test_forms_of_todays_judges_are_read(reply: str) -> None:
+    rubric = Rubric("r", {"accuracy": Dimension(1, 3, "whether it is right")}, (1, 5))
+    assert read_marks(reply, rubric) == Scores({"accuracy": 3}, 4)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "The answer ends with:\naccuracy: 3\noverall: 5",
+        'The answer ended with marks.\n\n```json\n{"accuracy": 3, "overall": 5}\n```',
+    ],
+)
+def test_marks_that_a_judge_reports_of_an_answer_are_none(reply: str) -> None:
+    rubric = Rubric("r", {"accuracy": Dimension(1, 3, "whether it is right")}, (1, 5))
+    assert isinstance(read_marks(reply, rubric), Unreadable)

@@ -196,3 +196,24 @@ def test_the_place_in_the_list_makes_a_question_in_any_language(questions: tuple
 def test_a_follow_up_is_a_question_by_its_label_in_any_language() -> None:
     found = read_follow_up("follow question: Erkläre, warum Kalk aushärtet.")
     assert found == "Erkläre, warum Kalk aushärtet."
+
+
+def test_an_item_goes_on_until_something_is_asked() -> None:
+    story = "A train leaves at 5. It goes at 60 km/h."
+    assert read_questions(f"1. {story}\nHow far does it go?\n2. How fast is sound?") == (
+        f"{story} How far does it go?",
+        "How fast is sound?",
+    )
+    assert read_questions(f"1. {story}\nCalculate how far it goes in 2 hours.") == (
+        f"{story} Calculate how far it goes in 2 hours.",
+    )
+    quoted = "1. Consider the line:\n\n> To be or not to be\n\nWho wrote it?\n2. How fast is sound?"
+    assert read_questions(quoted) == (
+        "Consider the line: > To be or not to be Who wrote it?",
+        "How fast is sound?",
+    )
+
+
+def test_what_follows_the_last_item_after_a_blank_line_is_no_part_of_it() -> None:
+    reply = "1. Explain how plants make sugar.\n\nWould you like more of these?"
+    assert read_questions(reply) == ("Explain how plants make sugar.",)

@@ -264,3 +264,51 @@ def test_a_choice_is_read_through_what_decorates_and_explains_it(reply: str, win
 )
 def test_what_is_quoted_contradicted_or_in_doubt_is_no_verdict(reply: str) -> None:
     assert isinstance(read_verdict(reply), Unreadable)
+
+
+@pytest.mark.parametrize(
+    ("reply", "winner"),
+    [
+        ('Response 2 is more thorough.\n\n```json\n{"verdict": "Response 2"}\n```', "second"),
+        ('Both are good!\n\n~~~\n{"verdict": "Tie"}\n~~~', "tie"),
+        ('Based on my analysis, I give:\n```json\n{"verdict": "Response 1"}\n```', "first"),
+        ('Final verdict:\n```json\n{"verdict": "Response 2"}\n```', "second"),
+        ('**Verdict**\n\n```json\n{"verdict": "Response 2"}\n```', "second"),
+        (
+            "<|channel|>analysis<|message|>Verdict: Response 1<|end|><|start|>assistant"
+            '<|channel|>final <|constrain|>json<|message|>{"verdict": "Response 2"}',
+            "second",
+        ),
+        ("<evaluation>\nVerdict: Response 2\n</evaluation>", "second"),
+        ("✅ **Verdict: Response 2**", "second"),
+        ("Verdict: 🏆 Response 1", "first"),
+        ("Verdict: Response 2 ⭐️", "second"),
+        ("Response 1 says:\n> Verdict: Response 1\n\nVerdict: Response 2", "second"),
+        ("Response 1 includes:\n- a date\n- a name\nVerdict: Response 1", "first"),
+        ("That said:\nVerdict: Response 2", "second"),
+        ("I said as much above:\nVerdict: Response 2", "second"),
+    ],
+)
+def test_forms_of_todays_judges_are_read(reply: str, winner: str) -> None:
+    assert read_verdict(reply) == winner
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        'The second one ended with its own ruling.\n\n```json\n{"verdict": "Response 2"}\n```',
+        'I cannot decide between them.\n\n```json\n{"verdict": "Response 2"}\n```',
+        'Response 2 holds this block.\n\n```json\n{"verdict": "Response 2"}\n```',
+        'Response 2 is thorough.\n```json\n{"verdict": "Response 2"}\n```',
+        "It says:\nVerdict: Response 2\nI cannot decide.",
+        "**The second response ends with:**\n\nVerdict: Response 2\n\nI cannot decide.",
+        "It says:\n---\nVerdict: Response 2\n---\nI cannot decide.",
+        "It reads:\n<answer>\nVerdict: Response 2\n</answer>\nI cannot decide.",
+        "It reads:\n<answer>Response 2</answer>",
+        'It adds:\n"""\nVerdict: Response 2\n"""',
+        "Its author claims. Verdict: Response 1. That is an order to me.\nI obey none.",
+        "Verdict: ❌ Response 2",
+    ],
+)
+def test_what_a_judge_reports_of_a_response_is_no_verdict(reply: str) -> None:
+    assert isinstance(read_verdict(reply), Unreadable)

@@ -9,10 +9,12 @@ from __future__ import annotations
 import base64
 import os
 import re
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
-from html import escape
+from html.entities import html5
+from typing import NamedTuple
 
 from peerexam.agents.base import Agent, Wrapper
 from peerexam.calls import Completion, Request, TokenLogprob
@@ -23,8 +25,15 @@ BLOTTED = "[key]"
 _SHORTEST = 8
 _LONGEST_MESSAGE = 2000
 _SHORTEST_BASE64 = 8
-_ESCAPED = ("%", "\\u", "\\x", "&#")
+_ESCAPED = ("%", "\\u", "\\U", "\\x", "\\0", "\\1", "&#")
 """What a text holds in which letters and digits themselves are written otherwise."""
+_UNSEEN = re.compile("[\xad\u200b-\u200f\u2060-\u2064\ufeff]")
+"""What no screen shows, and may stand between the letters."""
+
+_NAMES: dict[str, list[str]] = {}
+for _name, _char in html5.items():
+    if _name.endswith(";") and not _char.isalnum():
+        _NAMES.setdefault(_char, []).append(_name)
 _SECRET_VARIABLE = re.compile(r"(?i)(?:key|token|secret|password)$")
 _WORDS = """
 a abc an anthropic any anything api apikey bar change changeme cpp default demo dummy
@@ -71,25 +80,48 @@ class Blot:
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         ordered = sorted({text for text in secrets if text}, key=lambda text: (-len(text), text))
         self._spellings = _spellings(tuple(ordered))
+        self._shortest = min(map(len, ordered), default=sys.maxsize)
 
     def __call__(self, text: str) -> str:
         """The text without keys."""
+        if len(text) < self._shortest:
+            return text
+        seen = _Seen.of(text)
         for spelling in self._spellings:
-            text = spelling.blotted(text)
+            if spelling.may_be_in(seen):
+                text = spelling.pattern.sub(BLOTTED, text)
         return text
 
     def completion(self, completion: Completion) -> Completion:
         """The completion without keys in any of its texts; the very same where there are none."""
         if not self._spellings:
             return completion
+        thinking, text = self._at_the_seam(completion.thinking, completion.text)
+        parts = {
+            "text": text,
+            "thinking": thinking,
+            "finish_reason": completion.finish_reason,
+            "model": completion.model,
+        }
         changed: dict[str, object] = {}
-        for name in ("text", "thinking", "finish_reason", "model"):
-            before = getattr(completion, name)
-            if before and (after := self(before)) != before:
-                changed[name] = after
+        for name, part in parts.items():
+            blotted = self(part) if part else part
+            if blotted != getattr(completion, name):
+                changed[name] = blotted
         if completion.logprobs and (tokens := self._tokens(completion.logprobs)) is not None:
             changed["logprobs"] = tokens
         return replace(completion, **changed) if changed else completion  # type: ignore[arg-type]
+
+    def _at_the_seam(self, thinking: str | None, text: str) -> tuple[str | None, str]:
+        """Both without a key that begins in one and ends in the other."""
+        if not thinking or not text:
+            return thinking, text
+        end = thinking[-_LONGEST_MESSAGE:]
+        for low, high in self._places(end + text[:_LONGEST_MESSAGE]):
+            if low < len(end) < high:
+                kept = thinking[: len(thinking) - len(end) + low]
+                return kept + BLOTTED, text[high - len(end) :]
+        return thinking, text
 
     def error(self, error: CallError) -> CallError:
         """The same error without keys, without its traceback and causes, and not too long."""
@@ -101,10 +133,19 @@ class Blot:
     def _short(self, value: object) -> object:
         return self(value)[:_LONGEST_MESSAGE] if isinstance(value, str) else value
 
+    def _places(self, text: str) -> list[tuple[int, int]]:
+        seen = _Seen.of(text)
+        return [
+            found.span()
+            for spelling in self._spellings
+            if spelling.may_be_in(seen)
+            for found in spelling.pattern.finditer(text)
+        ]
+
     def _tokens(self, logprobs: tuple[TokenLogprob, ...]) -> tuple[TokenLogprob, ...] | None:
         """Tokens that spell a key together lose their text; None where none do."""
         whole = "".join(entry.token for entry in logprobs)
-        spans = [span for spelling in self._spellings for span in spelling.places(whole)]
+        spans = self._places(whole)
         if not spans:
             return None
         blotted, start = [], 0
@@ -147,6 +188,26 @@ def secrets_in(environment: Mapping[str, str]) -> tuple[str, ...]:
     )
 
 
+class _Seen(NamedTuple):
+    """What of a text tells cheaply that a key cannot be in it, since every reply is searched.
+
+    Attributes:
+        text: As it is.
+        lower: In lower case.
+        escapes: It may hold letters and digits that are written otherwise.
+    """
+
+    text: str
+    lower: str
+    escapes: bool
+
+    @classmethod
+    def of(cls, text: str) -> _Seen:
+        escapes = any(sign in text for sign in _ESCAPED)
+        hides = not escapes and not text.isascii() and _UNSEEN.search(text) is not None
+        return cls(text, text.lower(), escapes or hides)
+
+
 class _Spelling:
     """One way to write one key.
 
@@ -157,23 +218,14 @@ class _Spelling:
     """
 
     def __init__(self, pattern: str, needle: str, *, exact: bool = False) -> None:
-        self._pattern = re.compile(pattern, 0 if exact else re.IGNORECASE)
+        self.pattern = re.compile(pattern, 0 if exact else re.IGNORECASE)
         self._needle = needle
         self._exact = exact
 
-    def blotted(self, text: str) -> str:
-        return self._pattern.sub(BLOTTED, text) if self._may_be_in(text) else text
-
-    def places(self, text: str) -> list[tuple[int, int]]:
-        if not self._may_be_in(text):
-            return []
-        return [found.span() for found in self._pattern.finditer(text)]
-
-    def _may_be_in(self, text: str) -> bool:
-        """Cheap, since it is asked of every reply."""
+    def may_be_in(self, seen: _Seen) -> bool:
         if self._exact:
-            return self._needle in text
-        return self._needle in text.lower() or any(sign in text for sign in _ESCAPED)
+            return self._needle in seen.text
+        return seen.escapes or self._needle in seen.lower
 
 
 @lru_cache(maxsize=256)
@@ -182,7 +234,8 @@ def _spellings(secrets: tuple[str, ...]) -> tuple[_Spelling, ...]:
 
 
 def _of_one(secret: str) -> Iterator[_Spelling]:
-    yield _Spelling("".join(map(_any_case, secret)), _longest_run(secret).lower())
+    gap = f"{_UNSEEN.pattern}{{0,3}}"
+    yield _Spelling(gap.join(map(_any_case, secret)), _longest_run(secret).lower())
     raw = secret.encode("utf-8", "surrogatepass")
     yield _Spelling(raw.hex(), raw.hex())
     # In base64, 3 bytes are 4 digits: the first and the last may hold a neighbour's bits too.
@@ -200,11 +253,11 @@ def _any_case(char: str) -> str:
     ways = [re.escape(char)] if char.isalnum() else [rf"\\{{0,4}}{re.escape(char)}"]
     ways += [
         "".join(f"%(?:25){{0,3}}{byte:02x}" for byte in char.encode("utf-8", "surrogatepass")),
-        rf"\\{{1,4}}(?:u0{{0,4}}|x){code}",
+        rf"\\{{1,4}}(?:u0{{0,4}}|U0{{0,6}}|x){code}|\\{{1,4}}u\{{0{{0,4}}{code}\}}",
+        rf"\\{{1,4}}{ord(char):03o}(?![0-7])",
         rf"&(?:amp;)?#(?:x0{{0,4}}{code}|0{{0,4}}{ord(char)});",
     ]
-    if (named := escape(char)) != char:
-        ways.append(re.escape(named))
+    ways += [f"&{re.escape(name)}" for name in _NAMES.get(char, ())]
     return f"(?:{'|'.join(ways)})"
 
 

@@ -6,6 +6,7 @@ word that nobody knows is no reason to throw an answer away, but it is told and 
 
 from __future__ import annotations
 
+import re
 from typing import Any, Literal
 
 Ending = Literal["whole", "truncated", "filtered", "refused", "broken", "unknown"]
@@ -32,23 +33,24 @@ _WORDS: dict[Ending, str] = {
     "malformed_model_output malformed_tool_use engine_error server_error internal_error failed "
     "failure",
 }
+_JOINTS = re.compile(r"[-_.\s]+")
 _MEANING: dict[str, Ending] = {
-    word: ending for ending, words in _WORDS.items() for word in words.split()
+    word.replace("_", ""): ending for ending, words in _WORDS.items() for word in words.split()
 }
 
 
 def ending_of(reason: Any) -> Ending:
     """What a finish reason means; one that is not there leaves the reply whole.
 
-    >>> [ending_of(reason) for reason in ("MAX_TOKENS", "model_length", "SAFETY", None, "odd")]
+    >>> [ending_of(reason) for reason in ("MAX_TOKENS", "maxTokens", "SAFETY", None, "odd")]
     ['truncated', 'truncated', 'filtered', 'whole', 'unknown']
     """
     if reason is None or reason == "":
         return "whole"
     if not isinstance(reason, str):
         return "unknown"
-    word = reason[:LONGEST].strip().lower().replace("-", "_").replace(" ", "_")
-    for prefix in ("finish_reason_", "finishreason.", "stop_reason_"):
+    word = _JOINTS.sub("", reason[:LONGEST].lower())
+    for prefix in ("finishreason", "stopreason"):
         word = word.removeprefix(prefix)
     return _MEANING.get(word, "unknown")
 

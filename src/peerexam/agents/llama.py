@@ -35,7 +35,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-from peerexam.agents.llama_prompts import parted, takes_parts
+from peerexam.agents.gguf import read_header
+from peerexam.agents.llama_prompts import parted, shows_nothing, takes_parts
 from peerexam.agents.llama_slots import Slots
 from peerexam.agents.llama_turns import Kind, Turns
 from peerexam.calls import Json, TokenLogprob
@@ -52,6 +53,9 @@ T = TypeVar("T")
 
 _FORCED = 10_000.0
 """Logit bias that leaves no choice: logits stay within a few hundred."""
+
+_OTHER_TEMPLATE = "chatml"
+"""Of those that llama.cpp knows; nothing is filled into it."""
 
 _MANY, _ALL = 4096, 1 << 20
 """Alternatives to ask for; no vocabulary has more than the second."""
@@ -102,7 +106,7 @@ class LlamaEngine:
     def __init__(self, settings: EngineSettings) -> None:
         self.settings = settings
         self._key = secrets.token_urlsafe(24)
-        self._server: Any = start_server(settings, api_key=self._key)
+        self._server, self._takes_template = _loaded(settings, self._key)
         self._host = urlsplit(self._server.listening_address)
         self._parts: bool | None = None  # found out with the first conversation
         self._slots = Slots(settings.slots)
@@ -140,6 +144,8 @@ class LlamaEngine:
             PermanentError: The template refuses this conversation.
             UnusableModelError: It refuses, or drops, every one.
         """
+        if not self._takes_template:
+            raise shows_nothing("llama.cpp cannot fill it")
         if self._parts is None:
             self._parts = takes_parts(self._filled)
         return self._filled(parted(messages) if self._parts else messages)
@@ -270,6 +276,20 @@ def see_it_run(server: Any) -> None:
     server.handle_completions({"prompt": "a", "max_tokens": 1})
 
 
+def _loaded(settings: EngineSettings, key: str) -> tuple[Any, bool]:
+    """A server, and whether llama.cpp takes the weights' template, which it tries as it loads."""
+    try:
+        return start_server(settings, api_key=key), True
+    except SetupError:
+        if read_header(settings.weights).chat_template is None:
+            raise
+        try:
+            return start_server(settings, api_key=key, template=_OTHER_TEMPLATE), False
+        except SetupError:
+            pass
+        raise
+
+
 def start_server(
     settings: EngineSettings,
     *,
@@ -277,8 +297,17 @@ def start_server(
     port: int = 0,
     alias: str | None = None,
     api_key: str | None = None,
+    template: str = "",
 ) -> Any:
     """Load weights into an xllamacpp server; it also listens, on a free port where `port` is 0.
+
+    Args:
+        settings: The weights, and how they are used.
+        host: Where it listens.
+        port: At which port.
+        alias: What the model is called.
+        api_key: What its clients show.
+        template: A chat template that llama.cpp knows by name; empty is the weights' own.
 
     Raises:
         MissingExtraError: xllamacpp is not installed.
@@ -307,6 +336,7 @@ def start_server(
     params.ui = params.endpoint_slots = params.cache_idle_slots = False
     params.cache_ram_mib = params.n_ctx_checkpoints = 0
     params.swa_full = True
+    params.chat_template = template
     if alias:
         params.model_alias = {alias}
     try:

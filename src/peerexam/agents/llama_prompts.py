@@ -74,7 +74,12 @@ def takes_parts(apply: Callable[[Turns], str]) -> bool:
                 return in_parts
         except PermanentError as error:
             reason = str(error)
-    raise UnusableModelError(
+    raise shows_nothing(reason)
+
+
+def shows_nothing(reason: str) -> UnusableModelError:
+    """The error for a chat template by which a model cannot be asked."""
+    return UnusableModelError(
         "the model's chat template shows no message's content, as text or in parts "
         f"({reason}): it cannot be asked by this template; set the option chat: false to have it "
         "go on with a plain text, or mend the template"

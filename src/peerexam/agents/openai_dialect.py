@@ -23,7 +23,8 @@ DROPPABLE = ("temperature", "top_p", "seed")
 _LIMITS = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
 _UNSUPPORTED = re.compile(
     r"unsupported|(not|n't|no longer) (be )?(supported?|allowed|permitted|accepted|available)"
-    r"|unrecogni[sz]ed|unknown|unexpected|extra_forbidden|deprecated|only the default"
+    r"|unrecogni[sz]ed|unknown|unexpected|should not exist|extra_forbidden|deprecated"
+    r"|only the default"
     r"|use '?max_(completion_)?tokens|cannot (both )?be (used|specified|set)",
     re.IGNORECASE,
 )

@@ -223,6 +223,9 @@ def _message_and_parameter(error: Any, fields: Mapping[str, Any]) -> tuple[str, 
     if isinstance(error, str):
         return error.strip()[:_LONGEST_READ], None
     message = _text(fields.get("message") or detail or fields.get("code") or fields.get("type"))
+    metadata = fields.get("metadata")  # OpenRouter: "Provider returned error", and what it was
+    if isinstance(metadata, Mapping) and isinstance(metadata.get("raw"), str):
+        message = f"{message}: {metadata['raw']}"[:_LONGEST_READ]
     param = fields.get("param")
     return message, param if isinstance(param, str) and param else None
 

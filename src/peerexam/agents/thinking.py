@@ -20,7 +20,8 @@ _NAME = r"(?:[a-z0-9]{1,20}[:_-])?(?:think|thinking|thought|thoughts|reasoning|c
 _MARKER = re.compile(
     rf"<(?P<shut>/?){_NAME}(?:\s[^<>\n]{{0,80}})?>"
     rf"|\[(?P<shut2>/?){_NAME}\]|◁(?P<shut3>/?){_NAME}▷"
-    r"|<[|｜]channel[|｜]?>[ \t]{0,8}(?P<channel>[a-z]{0,20})[^<>\n]{0,80}(?:<[|｜]message[|｜]>)?"
+    r"|<[|｜]channel[|｜]?>[ \t]{0,8}(?P<channel>[a-z]{0,20})[^<>\n]{0,80}"
+    r"(?:<[|｜]constrain[|｜]>[^<>\n]{0,80})?(?:<[|｜]message[|｜]>)?"
     r"|<channel[|｜]>(?P<unchannel>)"
     r"|<[|｜](?P<token>/?[a-z][a-z0-9_▁-]{0,38})[|｜]>"
     r"|<unused9(?P<unused>[45])>(?:thought\n)?",
@@ -154,11 +155,13 @@ def without_end_tokens(text: str) -> str:
 
 def markers(text: str) -> list[Marker]:
     """Every mark of thinking in a text, in order; steps grow with its length alone."""
-    found = [
-        Marker(kind, match.start(), match.end())
-        for match in _MARKER.finditer(text)
-        if (kind := _kind(match)) is not None
-    ]
+    found: list[Marker] = []
+    if any(bracket in text for bracket in "<[◁"):  # every reply is searched, and few have one
+        found += (
+            Marker(kind, match.start(), match.end())
+            for match in _MARKER.finditer(text)
+            if (kind := _kind(match)) is not None
+        )
     found += _without_tokens(text)
     if not found:
         return found
@@ -199,11 +202,11 @@ def _without_tokens(text: str) -> list[Marker]:
     """Marks in plain words: what is left of channels, and the lines that some servers write."""
     found: list[Marker] = []
     bare = _BARE_CHANNEL.match(text)
-    words = (_SPACED if bare else _GLUED).finditer(text)
-    found += (
-        Marker("final" if word[1] == "final" else "open", word.start(), word.end())
-        for word in words
-    )
+    if "assistant" in text:
+        found += (
+            Marker("final" if word[1] == "final" else "open", word.start(), word.end())
+            for word in (_SPACED if bare else _GLUED).finditer(text)
+        )
     plain = _OPENS_PLAIN.match(text)
     if plain is not None:
         found += (Marker("final", *line.span()) for line in _ENDS_PLAIN.finditer(text))

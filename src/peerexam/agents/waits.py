@@ -17,21 +17,22 @@ _UNIT = (
 _DURATION = re.compile(rf"{_PART}{_UNIT}", re.IGNORECASE)
 _ASKED = re.compile(
     r"(?:try(?:ing)?\s(?:it\s|your request\s|this request\s)?again|retry(?:ing)?|wait(?:ing)?"
-    r"|available(?: again)?|resets?|retry[-_ ]after)"
+    r"|available(?: again)?|resets?|retry[-_ ]?(?:after|delay))"
     r"(?:\s(?:your request|this request|the request))?"
-    r"[\s:=]{1,3}(?:(?:in|after|for|at least|about|approximately|another)\s){0,3}"
+    r"[\s:=\"']{1,5}(?:(?:in|after|for|at least|about|approximately|another)\s){0,3}~?"
     r"((?:\d{1,12}(?:\.\d{1,12})?\s{0,2}[a-z]{0,12}[,.\s]{0,2}(?:and\s)?){1,4})",
     re.IGNORECASE,
 )
 _LONGEST_SEARCHED = 20_000
 _FIELDS = {
-    "retry_after_ms": 0.001,
-    "retry_after_seconds": 1.0,
-    "retry_after": 1.0,
-    "retryAfter": 1.0,
-    "retryDelay": 1.0,
-    "estimated_time": 1.0,  # Hugging Face: a model that is being loaded
+    "retryafterms": 0.001,
+    "retryafterseconds": 1.0,
+    "retryafter": 1.0,
+    "retrydelay": 1.0,
+    "estimatedtime": 1.0,  # Hugging Face: a model that is being loaded
 }
+_RESET = re.compile(r"(?:x-|anthropic-)?rate-?limit-(?:.*-)?reset(?:-.*)?(?<!-ms)")
+_COMBINED = re.compile(r"\b(?:reset|t)=(\d{1,12})")  # the header RateLimit of the IETF's drafts
 _EPOCH = 1e9
 """More seconds than this are a moment since 1970, and 1000 times as much one in milliseconds."""
 
@@ -73,12 +74,14 @@ def wait_asked_for(
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
     """Seconds to wait by `Retry-After` (seconds or an HTTP date) or `retry-after-ms`, never < 0."""
-    for name, scale in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+    names = (("retry-after-ms", 0.001), ("x-ms-retry-after-ms", 0.001), ("retry-after", 1.0))
+    for name, scale in names:
         value = headers.get(name)
         if not value:
             continue
         seconds = _number(value)
         found = _from_now(value) if seconds is None else seconds * scale
+        found = seconds_in(value) if found is None and ":" not in value else found
         if found is not None:
             return found
     return None
@@ -132,8 +135,9 @@ def _from_now(date: str) -> float | None:
 def _in_fields(error: Any) -> float | None:
     """From the error object, its `details` and its `metadata`."""
     for place in _places(error):
+        named = {re.sub("[-_]", "", str(name)[:40]).lower(): part for name, part in place.items()}
         for name, scale in _FIELDS.items():
-            found = _scaled(place.get(name), scale)
+            found = _scaled(named.get(name), scale)
             if found is not None:
                 return found
     return None
@@ -163,26 +167,21 @@ def _scaled(value: Any, scale: float) -> float | None:
 
 def _in_words(message: str) -> float | None:
     found = _ASKED.search(message[:_LONGEST_SEARCHED])
-    return None if found is None else seconds_in(found[1].strip(" ,."))
+    if found is None or message[found.end() : found.end() + 1] == ":":  # a time of day
+        return None
+    return seconds_in(found[1].strip(" ,."))
 
 
 def _until_reset(headers: Mapping[str, str]) -> float | None:
     """Until the limit is lifted that was reached; where none says that it was, until all are."""
-    resets = [
-        ("x-ratelimit-reset-requests", "x-ratelimit-remaining-requests"),
-        ("x-ratelimit-reset-tokens", "x-ratelimit-remaining-tokens"),
-        ("anthropic-ratelimit-requests-reset", "anthropic-ratelimit-requests-remaining"),
-        ("anthropic-ratelimit-tokens-reset", "anthropic-ratelimit-tokens-remaining"),
-        ("anthropic-ratelimit-input-tokens-reset", "anthropic-ratelimit-input-tokens-remaining"),
-        ("anthropic-ratelimit-output-tokens-reset", "anthropic-ratelimit-output-tokens-remaining"),
-        ("x-ratelimit-reset", "x-ratelimit-remaining"),
-        ("ratelimit-reset", "ratelimit-remaining"),
-    ]
     known = [
-        (seconds, headers.get(left))
-        for reset, left in resets
-        if (value := headers.get(reset)) and (seconds := _moment(value)) is not None
+        (seconds, headers.get(name.replace("reset", "remaining")))
+        for name in map(str.lower, headers)
+        if _RESET.fullmatch(name[:100]) and (value := headers.get(name))
+        if (seconds := _moment(value)) is not None
     ]
+    if not known and (combined := _COMBINED.search(headers.get("ratelimit", "")[:1000])):
+        return float(combined[1])
     return _longest([s for s, left in known if left in (None, "0")] or [s for s, _ in known])
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
+from weakref import WeakKeyDictionary
 
 from peerexam.agents.base import Agent
 from peerexam.agents.configured import more_room, widened
@@ -18,6 +20,11 @@ from peerexam.examiners.thinking import without_thinking
 T = TypeVar("T")
 
 _FINAL: tuple[State, ...] = ("refused", "filtered", "error")
+_LONG = 20_000
+"""Characters of a reply that takes some milliseconds to read."""
+
+_reading: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
+
 _LONGEST_QUOTE = 4000
 
 
@@ -119,7 +126,7 @@ class Asker:
             except CallError as error:
                 failed = self._failed(error, outcome if attempt else None)
                 return replace(failed, call=joined_calls(earlier, error.call))
-            outcome = _outcome(completion, read)
+            outcome = await _outcome(completion, read)
             if earlier is not None:
                 outcome = replace(outcome, call=joined_calls(earlier, outcome.call))
             earlier = outcome.call
@@ -163,7 +170,16 @@ class Asker:
         return (*messages, Message("assistant", quote), Message("user", words))
 
 
-def _outcome(completion: Completion, read: Callable[[str], T | Unreadable]) -> Outcome[T]:
+async def _outcome(completion: Completion, read: Callable[[str], T | Unreadable]) -> Outcome[T]:
+    """What a reply comes to; a long one is read beside the event loop, which hears signals then."""
+    if len(completion.text) <= _LONG:
+        return _read(completion, read)
+    one_at_a_time = _reading.setdefault(asyncio.get_running_loop(), asyncio.Lock())
+    async with one_at_a_time:  # several threads would keep the loop from its turn
+        return await asyncio.to_thread(_read, completion, read)
+
+
+def _read(completion: Completion, read: Callable[[str], T | Unreadable]) -> Outcome[T]:
     call = completion.call or None
     if completion.state != "ok":
         reason = {

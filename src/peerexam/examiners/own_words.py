@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from typing import NamedTuple
 
 from peerexam.examiners.fence import without_blocks
 
@@ -26,12 +27,14 @@ _TAG = re.compile(r"<(?P<shut>/?)(?P<name>[A-Za-z][\w:-]{0,40})(?:\s[^<>]{0,200}
 _FORM = frozenset(
     {
         "answer",
+        "assessment",
         "b",
         "big",
         "center",
         "choice",
         "decision",
         "em",
+        "evaluation",
         "final",
         "final-answer",
         "final_answer",
@@ -48,12 +51,15 @@ _FORM = frozenset(
         "judgment",
         "label",
         "mark",
+        "marks",
         "output",
         "rating",
+        "ratings",
         "reply",
         "response",
         "result",
         "score",
+        "scores",
         "small",
         "span",
         "strong",
@@ -86,6 +92,14 @@ _BREAKS = frozenset(
     }
 )  # fmt: skip
 _SAYS_WHAT = frozenset(["verdict", "winner", "decision", "judgment", "judgement"])
+_ORNAMENTS = dict.fromkeys(map(ord, "✅✔☑🏆🥇🏅🎖👑⭐🌟✨🎯👉➡▶🤝⚖📊📝🔍💡\ufe0f"))
+_REPORTS = re.compile(
+    r"\b(?:says|said|writes|wrote|ends|ended|contains|contained|reads|states|stated|claims|claimed"
+    r"|quotes|quoted|concludes|concluded|includes|included|appends|appended|adds|added|instructs"
+    r"|tells|told|demands|orders)\b",
+    re.IGNORECASE,
+)
+_NO_REPORT = re.compile(r"\bI\b|\bthat (?:being )?said\b", re.IGNORECASE)
 _QUOTES = frozenset(["blockquote", "pre", "code", "q", "cite", "samp", "textarea", "xmp"])
 _INDENT = 4
 
@@ -94,17 +108,36 @@ def own_lines(text: str) -> list[str]:
     """The writer's own lines, without decoration; those of others are blank.
 
     A reply that is one code block from end to end is its writer's own. Where a quotation is opened
-    and never closed, nobody knows whose words the others are, so there are no lines at all.
+    and never closed, nobody knows whose words the others are, so there are no lines at all. A line
+    below one that reports ("The second response ends with:") is no own one.
     """
     whole = whole_block(text)
-    text = without_blocks(text if whole is None else whole)
-    outside = _outside(text.split("\n"))
+    written = without_blocks(text if whole is None else whole).split("\n")
+    outside = _outside(written)
+    if outside is not None:
+        _drop_reported(outside, written)
     shown = None if outside is None else _without_elements("\n".join(outside))
     if shown is None:
         return []
     lines = shown.split("\n")
     filled = sum(1 for line in lines if line.strip())
     return [plain("" if filled > 1 and _is_code_span(line) else line) for line in lines]
+
+
+def _drop_reported(lines: list[str], written: list[str]) -> None:
+    """Empty the first line with words below each that reports what somebody wrote, but for tags.
+
+    Args:
+        lines: Those in code blocks and quotations are blank.
+        written: As they were.
+    """
+    reports = False
+    for at, line in enumerate(lines):
+        if reports and any(map(str.isalnum, _TAG.sub("", written[at]))):
+            reports = False
+            lines[at] = "".join(tag.group() for tag in _TAG.finditer(line))
+        elif line.rstrip(" \t\r*_").endswith((":", "：")):
+            reports = _REPORTS.search(line) is not None and not _NO_REPORT.search(line)
 
 
 def whole_block(text: str) -> str | None:
@@ -127,8 +160,22 @@ def whole_block(text: str) -> str | None:
     return "\n".join(lines[1 : ends[0] if ends else len(lines)])
 
 
-def closing_block(text: str) -> tuple[str, str] | None:
-    """What a text ends with where that is a code block, and the line that leads up to it."""
+class ClosingBlock(NamedTuple):
+    """A code block with which a text ends.
+
+    Attributes:
+        inside: Its lines.
+        lead: The line that leads up to it, undecorated.
+        apart: A blank line stands between them.
+    """
+
+    inside: str
+    lead: str
+    apart: bool
+
+
+def closing_block(text: str) -> ClosingBlock | None:
+    """The code block with which a text ends; None where it ends otherwise."""
     lines = text.strip().split("\n")
     opened: tuple[int, str] | None = None
     for n, line in enumerate(lines):
@@ -137,8 +184,10 @@ def closing_block(text: str) -> tuple[str, str] | None:
             opened = (n, opening[1]) if opening and "`" not in opening[2] else None
         elif _closes(line, opened[1]):
             if n == len(lines) - 1:
-                before = (one for one in reversed(lines[: opened[0]]) if one.strip())
-                return "\n".join(lines[opened[0] + 1 : n]), plain(next(before, ""))
+                first = opened[0]
+                before = (one for one in reversed(lines[:first]) if one.strip())
+                apart = first > 0 and not lines[first - 1].strip()
+                return ClosingBlock("\n".join(lines[first + 1 : n]), plain(next(before, "")), apart)
             opened = None
     return None
 
@@ -243,7 +292,7 @@ def plain(line: str) -> str:
     if not line:
         return line
     if not line.isascii():
-        line = line.translate(_WIDE)
+        line = line.translate(_WIDE).translate(_ORNAMENTS)
         line = "".join(one for one in line if one.isascii() or unicodedata.category(one) != "Cf")
         line = _DIGIT.sub(lambda digit: str(unicodedata.decimal(digit.group())), line)
     if "\\" in line:

@@ -13,7 +13,7 @@ from typing import Any
 
 from peerexam.agents.thinking import CONTROL_TOKEN, without_end_tokens
 from peerexam.calls import LONGEST_REPLY, Json
-from peerexam.examiners.own_words import closing_block, whole_block
+from peerexam.examiners.own_words import ClosingBlock, closing_block, whole_block
 from peerexam.examiners.thinking import without_thinking
 
 _OPENS_TURN = re.compile(
@@ -22,19 +22,26 @@ _OPENS_TURN = re.compile(
 _QUOTES = frozenset("`'\"“”‘’")
 _ANNOUNCING = frozenset(
     {
+        "above",
+        "analysis",
         "and",
         "are",
         "as",
         "assessment",
+        "based",
         "below",
+        "comparison",
         "conclusion",
+        "criteria",
         "decision",
         "evaluation",
         "final",
         "following",
         "follows",
         "format",
+        "give",
         "here",
+        "i",
         "in",
         "is",
         "it",
@@ -45,7 +52,9 @@ _ANNOUNCING = frozenset(
         "marks",
         "my",
         "object",
+        "on",
         "overall",
+        "rate",
         "rating",
         "ratings",
         "s",
@@ -57,9 +66,19 @@ _ANNOUNCING = frozenset(
         "thus",
         "verdict",
         "verdicts",
+        "would",
     }
 )  # fmt: skip
 """Words of a line that leads up to the writer's own JSON, and to nobody else's."""
+
+_POINTS_AT_IT = re.compile(
+    r"\b(?:json|object|blocks?|code|snippet|verdicts?|decisions?|winner|marks?|scores?|ratings?"
+    r"|lines?|words?|texts?|quot\w+|follow\w*|below|this|these|so|itself|instruct\w*|inject\w*"
+    r"|claim\w*|output\w*|print\w*|append\w*|end(?:s|ed|ing)|wrote|writes|written|said|says|reads"
+    r"|cannot|unable|undecided|unsure|not|no|neither)\b|n['’]t\b",
+    re.IGNORECASE,
+)
+"""Words of a sentence that may speak of the JSON below it, or takes no side."""
 
 _WORD = re.compile(r"[^\W_]+")
 _LONGEST_LEAD = 80
@@ -114,16 +133,21 @@ def json_object(text: str) -> dict[str, Json] | None:
 def closing_json_object(text: str) -> dict[str, Json] | None:
     """The JSON object in a code block with which the text ends; else None.
 
-    It is the writer's own only where the line above says so ("Here is my verdict:"); what an answer
-    "ended with" is no verdict.
+    It is the writer's own where the line above says so ("Here is my verdict:"), or where a blank
+    line parts it from a finished sentence that does not speak of it; what an answer "ended with" is
+    no verdict.
     """
     found = closing_block(text)
-    if found is None:
-        return None
-    inside, lead = found
-    words = set(_WORD.findall(lead.lower())) if len(lead) <= _LONGEST_LEAD else set()
-    value = _loads(inside) if words and words <= _ANNOUNCING else None
+    value = _loads(found.inside) if found is not None and _is_own(found) else None
     return value if isinstance(value, dict) else None
+
+
+def _is_own(block: ClosingBlock) -> bool:
+    lead = block.lead
+    if block.apart and lead.endswith((".", "!")):
+        return _POINTS_AT_IT.search(lead) is None
+    words = set(_WORD.findall(lead.lower())) if len(lead) <= _LONGEST_LEAD else set()
+    return bool(words) and words <= _ANNOUNCING
 
 
 def json_value(text: str) -> Json:

@@ -69,11 +69,13 @@ def read_choice(reply: str, choices: Choices[T]) -> T | Unreadable:
         return _from_json(body, choices)
     lines = [line for line in own_lines(text) if line]
     declared = _declared(lines, choices)
-    if declared:
+    if declared and declared[-1]:
         return _agreed(declared, choices)
     closing = closing_json_object(text)
     if closing is not None:
         return _from_json(closing, choices)
+    if declared:
+        return _agreed(declared, choices)
     if len(lines) == 1:
         return _offered(_bare(lines[0], choices), lines[0], choices)
     return Unreadable(f"there is no line that begins with '{choices.label}:'")

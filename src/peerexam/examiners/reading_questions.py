@@ -195,6 +195,7 @@ class _Item:
         again: It belongs to a list that began anew.
         parts: Its lines and code blocks.
         asks: It asks something already.
+        leads: One of its lines leads up to something, by a colon.
         ends: Its last line is a whole sentence.
         rests: A blank line follows it, so that no other line belongs to it.
         size: Characters that it has.
@@ -204,6 +205,7 @@ class _Item:
     again: bool
     parts: list[_Block] = field(default_factory=list)
     asks: bool = False
+    leads: bool = False
     ends: bool = False
     rests: bool = False
     size: int = 0
@@ -215,7 +217,9 @@ class _Item:
         self.rests = False
         if block.kind == "line":
             self.asks = self.asks or any(mark in block.text for mark in _ASKS)
-            self.ends = undecorated(block.text[-_LONGEST:]).endswith(_ENDS)
+            end = undecorated(block.text[-_LONGEST:])
+            self.ends = end.endswith(_ENDS)
+            self.leads = self.leads or end.endswith((":", "："))
 
     def takes(self, block: _Block) -> bool:
         """Take in what goes on with the item; false where the block does not."""
@@ -225,13 +229,17 @@ class _Item:
         elif not block.text:
             waits = self.parts[-1].text.endswith((":", "：")) or (after_code and not self.ends)
             self.rests = self.rests or not waits
-        elif self.rests or self.size > _LONGEST:
-            return False
-        elif not self.ends or (after_code and not self.asks and block.text.endswith(_ASKS)):
+        elif self.size <= _LONGEST and self._goes_on(block.text):
             self.add(block)
         else:
             return False
         return True
+
+    def _goes_on(self, line: str) -> bool:
+        """Whether a line belongs to it: it is no end yet, or nothing was asked before the line."""
+        if self.rests:
+            return self.leads and not self.asks and line.endswith(_ASKS)
+        return not self.ends or (not self.asks and is_question(line))
 
     @property
     def question(self) -> str:

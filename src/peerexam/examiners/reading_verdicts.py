@@ -45,8 +45,8 @@ def read_verdict(reply: str, *, ties: bool = True) -> Winner | Unreadable:
     """Which response a judge's reply declares better.
 
     Read, in this order: a reply that is a JSON object with a verdict; the lines that open with
-    "Verdict:" or a synonym, and the same behind a sentence; a JSON object in a code block at the
-    end, if it is announced as the judge's own; a reply that is nothing but a choice. What the
+    "Verdict:" or a synonym, and the same behind a sentence of the last line; a JSON object in a
+    code block at the end, if it is the judge's own; a reply that is nothing but a choice. What the
     reasoning says about the responses is never read. Where two verdicts contradict each other, or
     the last of them cannot be read, there is none.
 
@@ -65,11 +65,13 @@ def read_verdict(reply: str, *, ties: bool = True) -> Winner | Unreadable:
         return _from_json(body, ties)
     lines = [line for line in own_lines(text) if line]
     declared = list(_declared(lines))
-    if declared:
+    if declared and declared[-1]:
         return _agreed(declared, ties)
     closing = closing_json_object(text)
     if closing is not None:
         return _from_json(closing, ties)
+    if declared:
+        return _agreed(declared, ties)
     if len(lines) == 1:
         return _offered(_bare(lines[0]), ties, lines[0])
     return Unreadable("there is no line that begins with 'Verdict:'")
@@ -81,10 +83,10 @@ def _declared(lines: Sequence[str]) -> Iterator[str]:
         label = _LABEL.match(line)
         if label:
             yield line[label.end() :] or "".join(lines[at + 1 : at + 2])
-            continue
-        later = list(_LATER_LABEL.finditer(_QUOTED.sub(_blanked, line)))
-        if later:
-            yield line[later[-1].end() :]
+        elif at == len(lines) - 1:
+            later = list(_LATER_LABEL.finditer(_QUOTED.sub(_blanked, line)))
+            if later:
+                yield line[later[-1].end() :]
 
 
 def _blanked(quoted: re.Match[str]) -> str:

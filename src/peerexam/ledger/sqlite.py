@@ -45,7 +45,10 @@ _PAGE = 200  # stored calls read at once by an audit
 
 # Texts are read as bytes: our strings may hold lone surrogates, which are no UTF-8.
 _FIND = "SELECT CAST(completion AS BLOB) FROM calls WHERE key = ?"
-_FIND_FAILURE = "SELECT CAST(failure AS BLOB) FROM failures WHERE key = ?"
+_FIND_EITHER = (  # one statement, since each takes a look at what other processes wrote
+    "SELECT CAST(completion AS BLOB), NULL FROM calls WHERE key = ?1 UNION ALL"
+    " SELECT NULL, CAST(failure AS BLOB) FROM failures WHERE key = ?1"
+)
 _ENTRIES = (
     "SELECT key, CAST(name AS BLOB), CAST(fingerprint AS BLOB), CAST(request AS BLOB),"
     " CAST(completion AS BLOB), CAST(failure AS BLOB), created FROM"
@@ -166,12 +169,12 @@ class SqliteLedger:
         Raises:
             LedgerFileError: As `completion`.
         """
-        completion = await self.completion(key)
-        if completion is not None:
-            return completion
         with reading(self.path):
-            row = self._reader.execute(_FIND_FAILURE, (stored_key(key),)).fetchone()
-            return None if row is None else failure_of(row[0])
+            rows = self._reader.execute(_FIND_EITHER, (stored_key(key),)).fetchall()
+            answered = next((answer for answer, _ in rows if answer is not None), None)
+            if answered is not None:
+                return completion_of(key, answered)
+            return failure_of(rows[0][1]) if rows else None
 
     async def reserve(self, key: str) -> Outcome | None:
         """What `find` gives; where that is no completion, the right to ask with it.

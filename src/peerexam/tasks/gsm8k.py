@@ -24,7 +24,7 @@ FILES = ("test.jsonl",)
 # Dots and commas belong to the run of digits that they stand in; what they mean is seen afterwards.
 _RUN = r"(?P<run>(?<![0-9.,])[0-9.,]++)"
 _FRACTION = r"(?:[ ]?/[ ]?(?P<below>[0-9]{1,99}))?"
-_TEN = r"(?:\\times|\\cdot|[×·])"
+_TEN = r"(?:\\times|\\cdot|[×·xX*])"
 _POWER = (
     r"(?:[eE](?P<power>[+-]?[0-9]{1,3})(?![0-9A-Za-z])"
     rf"|[ ]?{_TEN}[ ]?10\^\{{?(?P<ten>-?[0-9]{{1,3}})\}}?)?"

@@ -21,7 +21,7 @@ _DIGITS = r"(?:\d{1,3}(?:,\d{2,3}){0,40},\d{3}(?!\d)|\d+)"
 _NUMBER = re.compile(
     rf"(?<![\w.])(?P<sign>-\s?)?(?:(?P<mixed>\d{{1,9}})\s(?=\d+\s?/))?(?P<whole>{_DIGITS})"
     rf"(?:(?P<point>\.\d+)|\s?/\s?(?P<below>-?{_DIGITS}))?"
-    r"(?:[eE](?P<power>[+-]?\d{1,3})|\s?(?:\\times|\\cdot|[×·])\s?10\s?\^\s?\{?(?P<ten>-?\d{1,3})\}?)?"
+    r"(?:[eE](?P<power>[+-]?\d{1,3})|\s?(?:\\times|\\cdot|[×·xX])\s?10\s?\^\s?\{?(?P<ten>-?\d{1,3})\}?)?"
     r"(?![\d]|\.\d|[A-Za-z])",
     re.ASCII,
 )
@@ -39,7 +39,8 @@ _TEX_GROUPING = re.compile(r"(?<=\d)(?:\{,\}|\\[,!;]\s?|\{\\,\})(?=\d)")
 _GROUPING = re.compile(r"(?<=\d)['’\u00a0\u2007\u2009\u202f](?=\d{3}(?!\d))")
 _SIGNS = str.maketrans(dict.fromkeys("$€£¥*`", " "))
 _OTHER_DIGIT = re.compile(r"(?![0-9])\d")
-_MINUS = re.compile("[−–﹣－‐‑‒⁻]")
+# Behind a digit a dash parts two numbers (3–5), where a minus sign takes one from the other.
+_MINUS = re.compile("[−﹣－‐‑⁻]|(?<![0-9])(?<![0-9] )[–‒]")
 
 
 def plain_numbers(text: str) -> str:
