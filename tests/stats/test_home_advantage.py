@@ -220,6 +220,7 @@ def test_few_questions_are_no_surer_than_students_t(seed: int) -> None:
         # SciPy's t of two samples, one variance for both
         reference = ttest_ind(own, others)
         ends = reference.confidence_interval(0.95)
+        assert one.value is not None
         assert one.value == pytest.approx(np.mean(own) - np.mean(others))
         assert one.low is not None
         assert one.high is not None
@@ -237,5 +238,5 @@ def rates_by_third_parties(verdicts: list[Verdict], agent: str) -> dict[str, flo
     for (question, judge, first, second), said in of.items():
         if first == agent and judge not in (first, second):
             back = 1 - (of[question, judge, second, first] or 0.0)
-            points.setdefault(question, []).append(said if said == back else 0.5)  # type: ignore[arg-type]
+            points.setdefault(question, []).append(0.5 if said is None or said != back else said)
     return {question: float(np.mean(values)) for question, values in points.items()}
