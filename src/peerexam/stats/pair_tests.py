@@ -102,7 +102,8 @@ def separated(
     seen = _statistic(contributions, one, other)
     above = total[one] > total[other]
     winner, loser = np.where(above, one, other), np.where(above, other, one)
-    tiers = np.zeros(size, dtype=np.int64)
+    found: Mask = np.zeros(len(one), dtype=np.bool_)
+    tiers = _tiers(total, _between(winner, loser, found, size), groups)
 
     def reference() -> Floats:
         if margins.size > _EXCHANGED:
@@ -110,14 +111,13 @@ def separated(
         return _exchanged(margins, meetings(wins), rating, tiers, (one, other), draws, rng)
 
     drawn = reference()
-    found: Mask = np.zeros(len(one), dtype=np.bool_)
     while not bool(found.all()):
         new = _rejected(seen, drawn, (one, other), size, 1 - confidence, found)
         if not bool(new.any()):
             break
         found |= new
         finer = _tiers(total, _between(winner, loser, found, size), groups)
-        if margins.size <= _EXCHANGED and finer.max() > max(tiers.max(), 1):
+        if margins.size <= _EXCHANGED and bool((finer != tiers).any()):
             # What was separated within a tier is tested anew, by what is exchanged within it.
             tiers, found = finer, finer[one] != finer[other]
             drawn = reference()
