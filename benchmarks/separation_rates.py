@@ -8,7 +8,8 @@ Null exams, in which all agents are alike; a false alarm is an exam with any pai
 question is decides how many answer it well, answers are good or bad (ties are frequent), and three
 judges see the same answers with a little noise of their own. *peers*: the agents judge each other,
 own answers left out, all seeing the same quality with noise of their own. *rankings*: one judge
-ranks by chance, without ties.
+ranks by chance, without ties. *halves*: the same, but one half of the agents is far better than the
+other; a false alarm is a pair of one half.
 
 Power: agents in equal steps of quality, ranked by one judge without ties; the share of pairs that
 are separated. The paired tests take each question's difference of Borda shares: Student's t, and
@@ -35,6 +36,9 @@ QUESTIONS, AGENTS = (8, 12, 24, 64), (4, 6, 8)
 ERROR = 0.05
 DRAWS = {"steps": 199}
 """Of a test; 39 for null exams: a test by draws has its level for any number of them."""
+
+_FAR = 6.0
+"""Between the halves, in standard deviations of an answer's quality."""
 
 STEP = 1.7
 """Between neighbours, in standard deviations of an answer's quality, times √questions."""
@@ -63,6 +67,11 @@ def rankings(questions: int, agents: int, rng: Generator) -> Floats:
     return implied_by_scores(rng.normal(size=(questions, agents)))
 
 
+def halves(questions: int, agents: int, rng: Generator) -> Floats:
+    better = np.where(np.arange(agents) < agents // 2, _FAR, 0.0)
+    return implied_by_scores(rng.normal(size=(questions, agents)) + better)
+
+
 def steps(questions: int, agents: int, rng: Generator) -> Floats:
     means = STEP / questions**0.5 * np.arange(agents)
     return implied_by_scores(rng.normal(size=(questions, agents)) + means)
@@ -74,6 +83,7 @@ EXAMS: Mapping[str, Callable[[int, int, Generator], Floats]] = {
     "peers": peers,
     "steps": steps,
     "rankings": rankings,
+    "halves": halves,
 }
 
 
@@ -119,15 +129,18 @@ def rates(cell: Cell) -> list[float]:
     rng = np.random.default_rng([list(EXAMS).index(cell.kind), cell.questions, cell.agents])
     alone = np.zeros(cell.agents, dtype=np.int64)
     power, draws = cell.kind == "steps", DRAWS.get(cell.kind, 39)
+    one, other = np.triu_indices(cell.agents, 1)
+    half = cell.agents // 2 if cell.kind == "halves" else cell.agents
+    alike = (one < half) == (other < half)
     rows = []
     for _ in range(cell.exams):
         wins = EXAMS[cell.kind](cell.questions, cell.agents, rng)
         ours = separated(wins, alone, confidence=1 - ERROR, rounds=draws, rng=rng)
         moved, by_t = paired(wins)
-        ways = [(ours | ours.T)[np.triu_indices(cell.agents, 1)], by_t]
+        ways = [(ours | ours.T)[one, other], by_t]
         if power:
             ways.append(by_signs(moved, rng))
-        rows.append([way.mean() if power else way.any() for way in ways])
+        rows.append([way.mean() if power else way[alike].any() for way in ways])
     found: list[float] = (100 * np.mean(rows, axis=0)).tolist()
     return found
 

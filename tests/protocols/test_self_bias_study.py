@@ -104,6 +104,10 @@ def test_it_is_printed_for_people_with_both_estimates(
         assert word in printed.out
     assert "types ÷ tokens" in printed.out
     assert "no truth" in printed.err
+    # The estimate that leads stands above the others, a line a judge.
+    lead, _, others = printed.out.partition("other estimates")
+    assert len([line for line in lead.splitlines() if line.startswith("ada ")]) == 1
+    assert "test set" in others
 
 
 def test_one_judge_can_be_the_evaluator_of_the_test_sets(

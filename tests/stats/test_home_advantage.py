@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import ttest_ind
 
 from peerexam.errors import StatisticsError
 from peerexam.records import Verdict
@@ -195,3 +196,47 @@ def test_agents_of_one_model_do_not_judge_each_other_as_third_parties() -> None:
     assert twins.value == pytest.approx(0.25)
     gone = home_advantage(made, authors, same=[("a", "d")], rng=rng(), rounds=20)[0]
     assert gone.value == pytest.approx(1.0)  # c and b alone
+
+
+@pytest.mark.filterwarnings("ignore:Precision loss")  # SciPy's, where one side is all alike
+@pytest.mark.parametrize("seed", range(8))
+def test_few_questions_are_no_surer_than_students_t(seed: int) -> None:
+    # Two questions of its own against six: drawn again they cannot leave what was seen of them.
+    draw = rng(seed)
+    verdicts = []
+    for question in range(8):
+        seen = draw.normal(size=4)
+        for judge in "abcd":
+            said = np.round(seen + 0.7 * draw.normal(size=4))
+            for a, b in itertools.permutations(range(4), 2):
+                winner = "tie" if said[a] == said[b] else "first" if said[a] > said[b] else "second"
+                verdicts.append(Verdict(f"q{question}", judge, "abcd"[a], "abcd"[b], winner))  # type: ignore[arg-type]
+    authors = {f"q{k}": "abcd"[k % 4] for k in range(8)}
+    c = comparisons_from(verdicts, "abcd", "abcd")
+    for k, one in enumerate(home_advantage(c, authors, rng=rng(), rounds=300)):
+        rates = rates_by_third_parties(verdicts, "abcd"[k])
+        own = [rates[q] for q in rates if authors[q] == "abcd"[k]]
+        others = [rates[q] for q in rates if authors[q] != "abcd"[k]]
+        # SciPy's t of two samples, one variance for both
+        reference = ttest_ind(own, others)
+        ends = reference.confidence_interval(0.95)
+        assert one.value is not None
+        assert one.value == pytest.approx(np.mean(own) - np.mean(others))
+        assert one.low is not None
+        assert one.high is not None
+        assert one.p is not None
+        # Student's quantile is an expansion, to 1 % with 6 degrees of freedom.
+        assert one.low <= ends.low + 0.01 * (one.value - ends.low)
+        assert one.high >= ends.high - 0.01 * (ends.high - one.value)
+        assert (one.p < 0.05) == (not one.low <= 0 <= one.high)
+
+
+def rates_by_third_parties(verdicts: list[Verdict], agent: str) -> dict[str, float]:
+    """Mean win rate over opponents, by judges that wrote neither answer; orders that differ tie."""
+    points: dict[str, list[float]] = {}
+    of = {(v.question_id, v.judge, v.first, v.second): v.points_of_first for v in verdicts}
+    for (question, judge, first, second), said in of.items():
+        if first == agent and judge not in (first, second):
+            back = 1 - (of[question, judge, second, first] or 0.0)
+            points.setdefault(question, []).append(0.5 if said is None or said != back else said)
+    return {question: float(np.mean(values)) for question, values in points.items()}

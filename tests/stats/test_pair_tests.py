@@ -173,3 +173,31 @@ def test_many_questions_and_few_give_the_same_answer() -> None:
 @pytest.mark.parametrize("size", [0, 1])
 def test_nobody_and_one_alone_are_separated_from_nobody(size: int) -> None:
     assert not apart(np.zeros((3, size, size))).any()
+
+
+def test_alike_agents_far_above_others_are_separated_no_more_often_than_nominal() -> None:
+    # Two groups of four alike, 8 questions. Were margins exchanged among all eight to the end, a
+    # pair of one group would be separated in 8 of 100 such exams.
+    rng = np.random.default_rng(44)
+    same = np.kron(np.eye(2), np.ones((4, 4))) > 0
+    wrong = 0
+    for seed in range(400):
+        quality = rng.normal(size=(8, 8)) + np.repeat([6.0, 0.0], 4)
+        found = apart(implied_by_scores(quality), seed, 199)
+        wrong += bool((found & same).any())
+    assert wrong <= most_by_chance(400, 0.05)
+
+
+def test_a_group_is_ranked_as_if_it_were_the_only_one() -> None:
+    # Tiers of one group are no tiers of the other: both have two, found one after the other.
+    rng = np.random.default_rng(6)
+    quality = rng.normal(size=(40, 8)) + np.array([4.0, 4.0, 0.0, 0.0, 1.2, 1.2, 0.0, 0.0])
+    wins = implied_by_scores(quality)
+    wins[:, :4, 4:] = wins[:, 4:, :4] = 0
+    found = apart(wins)
+    assert not found[:4, 4:].any()
+    assert not found[4:, :4].any()
+    assert found[:2, 2:4].all()
+    assert found[4:6, 6:].all()
+    assert not found[0, 1]
+    assert not found[1, 0]

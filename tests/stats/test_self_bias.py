@@ -169,6 +169,20 @@ def test_fair_models_of_unequal_ability_are_accused_at_the_nominal_rate(paired: 
     assert families <= 10
 
 
+def test_authors_of_two_questions_each_are_accused_at_no_more_than_the_nominal_rate() -> None:
+    # Four alike models write two questions each. A bootstrap of two leaves 0 out in 8 to 18 of 100.
+    alarms = 0
+    for seed in range(60):
+        scores = np.round(rng(seed).normal(size=(2, 4, 4)))
+        found = self_bias(table(scores, paired=False), rng=rng(seed), rounds=300).third_party
+        for one in found:
+            assert one.low is not None
+            assert one.high is not None
+            alarms += not one.low <= 0 <= one.high
+    # 5 % of 240 is 12; 1 in 1000 binomial samples lies above 23
+    assert alarms <= 23
+
+
 @pytest.mark.parametrize("paired", [True, False])
 def test_a_planted_bias_lies_in_its_interval_at_the_nominal_rate(paired: bool) -> None:
     bonus = (0.8, 0.0, 0.4)

@@ -210,6 +210,22 @@ def test_a_file_of_another_kind_is_refused_by_the_kind_that_fits(
     assert "games must be a list" not in str(caught.value)
 
 
+def test_a_folder_is_known_by_what_is_special_in_it(tmp_path: Path) -> None:
+    # Its questions alone would be questions of any kind.
+    lines(tmp_path / "generations.jsonl", {"question_id": 1, "text": "!"})
+    lines(tmp_path / "ratings.jsonl", {"answer1_id": "a", "answer2_id": "b", "score": 1})
+    with pytest.raises(SetupError, match="peerexam import prd "):
+        read_source("fastchat-answers", tmp_path)
+
+
+def test_a_folder_of_plain_questions_is_told_which_file_to_name(tmp_path: Path) -> None:
+    path = lines(tmp_path / "test.jsonl", {"question": "Why?"})
+    with pytest.raises(SetupError) as caught:
+        read_source("questions", tmp_path)
+    assert str(caught.value).endswith(f"peerexam import questions {path}")
+    assert len(read_source("questions", path).questions) == 1
+
+
 def test_a_file_that_no_kind_knows_is_refused_with_its_fields(tmp_path: Path) -> None:
     path = lines(tmp_path / "rows.jsonl", {"alpha": 1, "beta": 2})
     with pytest.raises(SetupError, match="fields alpha, beta, which no kind knows"):

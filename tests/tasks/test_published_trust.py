@@ -189,6 +189,14 @@ def kappa_with_people(
     return round(found.value, 5)
 
 
+def test_votes_without_names_are_not_taken_for_the_same_people(prd: HumanLabels) -> None:
+    # "voter 1" of one pair need not be that of another; Fleiss' kappa needs no identities.
+    found = assess(prd, [], metrics=())
+    assert found.pairwise == ()
+    assert found.kappa.value is not None
+    assert any("voters have no names" in note for note in found.notes)
+
+
 def test_order_effects_of_prds_reviewers(prd: HumanLabels) -> None:
     """Verdicts alike after swapping, and preference for the first, over all pairs."""
     published = {

@@ -57,7 +57,7 @@ def _text(result: StudyResult) -> Iterator[str]:
     lead = [*_lead_rows(result.measures)]
     if lead:
         yield "self-preference, as the standings have it (win rate; positive favours itself)"
-        yield from _table([_LEAD, *lead])
+        yield _table([_LEAD, *lead])
         yield ""
         yield "other estimates: by role, and as the paper's Eq. 1 has it"
     yield "self-bias in ranks (negative: ranks itself better than its peers do)"

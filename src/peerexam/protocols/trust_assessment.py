@@ -109,7 +109,7 @@ def assess(
             rng=rng,
         ),
         notes=tuple(notes),
-        pairwise=tuple(_two_by_two(people, seed)),
+        pairwise=tuple(_two_by_two(people, seed)) if labels.people_named else (),
     )
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from peerexam.stats.all_alike import alike, most_moved, widened
+from peerexam.stats.cluster_ratio import student_quantile
 from peerexam.stats.counted_values import resampled_means
 from peerexam.stats.tables import Floats, Ints
 
@@ -92,6 +93,39 @@ def author_interval(
     above = np.maximum(scale.high[sure, column] - means, 0.0)
     moved = most_moved(below, n, confidence), most_moved(above, n, confidence)
     return widened(total, ends, moved)
+
+
+def no_narrower(
+    ends: tuple[float, float],
+    total: float,
+    held: Sequence[Floats],
+    spans: Floats,
+    confidence: float,
+) -> tuple[float, float]:
+    """An interval no narrower than Student's t with one variance for all authors.
+
+    A bootstrap of an author's two or three segments cannot leave what was seen: where no author
+    favours itself, it denies 0 in 8 to 18 of 100 exams of 8 questions by 4 authors. How much
+    segments vary, relative to how much they could, is therefore pooled over the authors.
+
+    Args:
+        ends: As the bootstrap has it.
+        total: The sum of the authors' means.
+        held: By author, what its segments add.
+        spans: By author, how far two of its segments could be apart.
+        confidence: Of the interval.
+    """
+    squares, freedom, error = 0.0, 0, 0.0
+    for values, span in zip(held, spans.tolist(), strict=True):
+        known = values[~np.isnan(values)]
+        if len(known) and span > 0:
+            squares += float(((known - known.mean()) ** 2).sum()) / span**2
+            freedom += len(known) - 1
+            error += span**2 / len(known)
+    if not freedom:
+        return ends
+    room = student_quantile((1 + confidence) / 2, freedom) * (squares / freedom * error) ** 0.5
+    return min(ends[0], total - room), max(ends[1], total + room)
 
 
 def _sums(held: Floats) -> tuple[Floats, Floats]:

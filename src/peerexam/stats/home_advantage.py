@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from peerexam.stats.all_alike import QUESTIONS_ALIKE, alike, worth
-from peerexam.stats.authorship import Alike, author_interval
+from peerexam.stats.authorship import Alike, author_interval, no_narrower
 from peerexam.stats.bias_peers import peers_of
 from peerexam.stats.cluster_ratio import check_settings, draws, expanded_quantiles, sum_by_cluster
 from peerexam.stats.estimate import Estimate
@@ -50,6 +50,14 @@ class _Side:
     @property
     def rate(self) -> float:
         return float(_rates(self.points.sum(axis=0), self.count.sum(axis=0)))
+
+    @property
+    def parts(self) -> Floats:
+        """What each question adds to the rate, about it: their mean is the rate, linearised."""
+        total, met = self.count.sum(axis=0), self.count.any(axis=0)
+        points, count = self.points[:, met], self.count[:, met]
+        moved = (points - count * points.sum(axis=0) / total[met]) * len(count) / total[met]
+        return np.asarray(self.rate + moved.mean(axis=1), dtype=np.float64)
 
     @property
     def worth(self) -> float:
@@ -175,11 +183,13 @@ def _difference(
     drawn = _resampled(home, rounds, rng), _resampled(away, rounds, rng)
     moved = np.sort(drawn[0] - drawn[1])
     seen = np.array([[home.worth], [away.worth]])
+    parts = home.parts, -away.parts
     held, wider = (drawn[0], -drawn[1]), Alike(_LEAST, _MOST, seen)
     sure = [alike(one) for one in held]
 
     def ends(wanted: float) -> Ends:
         plain = expanded_quantiles(moved, fewest, wanted)
+        plain = no_narrower(plain, value, parts, np.ones(2), wanted)
         return author_interval(plain, value, held, wider, 0, wanted) or plain
 
     finest = LEAST if all(sure) else finest_level(rounds, fewest)

@@ -21,6 +21,10 @@ All pairs together: the largest T of any pair that may still be equal, stepping 
 Young 1993, Resampling-based multiple testing, §2.6; Romano and Wolf 2005). If i equals j, nobody
 who is separated from one of them can equal the other, which leaves fewer pairs to reckon with
 (Shaffer 1986; valid by the sequential rejection principle, Goeman and Solari 2010).
+
+Agents that are separated are not exchangeable. Where everyone above a line is separated from
+everyone below it, margins are from then on exchanged on either side of it alone: of two groups of
+4 alike agents each, some pair of a group is else separated in 8 of 100 exams of 8 questions.
 """
 
 from __future__ import annotations
@@ -29,6 +33,7 @@ import numpy as np
 from numpy.random import Generator
 
 from peerexam.stats.orders import Mask
+from peerexam.stats.ranks import places
 from peerexam.stats.tables import Floats, Ints
 from peerexam.stats.wins import meetings, row_blocks
 
@@ -83,7 +88,6 @@ def separated(
         Shape m × m: i is rated above j and separated from it.
     """
     size = wins.shape[-1]
-    apart: Mask = np.zeros((size, size), dtype=np.bool_)
     margins = (wins.sum(axis=2) - wins.sum(axis=1)) / 2
     links = _laplacian(meetings(wins.sum(axis=0)))
     rating = np.asarray(np.linalg.pinv(links, hermitian=True), dtype=np.float64)
@@ -91,19 +95,45 @@ def separated(
     same = (groups[one] == groups[other]) & (groups[one] >= 0)
     one, other = one[same], other[same]
     if not len(one):
-        return apart
+        return np.zeros((size, size), dtype=np.bool_)
     contributions = margins @ rating
-    draws = min(rounds, max(FEWEST_DRAWS, _MOST_CELLS // len(one)))
-    if margins.size <= _EXCHANGED:
-        reference = _exchanged(margins, meetings(wins), rating, (one, other), draws, rng)
-    else:
-        reference = _signed(contributions, (one, other), draws, rng)
-    seen = _statistic(contributions, one, other)
-    found = _step_down(seen, reference, (one, other), size, 1 - confidence)
     total = contributions.sum(axis=0)
+    draws = min(rounds, max(FEWEST_DRAWS, _MOST_CELLS // len(one)))
+    seen = _statistic(contributions, one, other)
     above = total[one] > total[other]
-    apart[np.where(above, one, other)[found], np.where(above, other, one)[found]] = True
+    winner, loser = np.where(above, one, other), np.where(above, other, one)
+    found: Mask = np.zeros(len(one), dtype=np.bool_)
+    tiers = _tiers(total, _between(winner, loser, found, size), groups)
+
+    def reference() -> Floats:
+        if margins.size > _EXCHANGED:
+            return _signed(contributions, (one, other), draws, rng)
+        return _exchanged(margins, meetings(wins), rating, tiers, (one, other), draws, rng)
+
+    drawn = reference()
+    while not bool(found.all()):
+        new = _rejected(seen, drawn, (one, other), size, 1 - confidence, found)
+        if not bool(new.any()):
+            break
+        found |= new
+        finer = _tiers(total, _between(winner, loser, found, size), groups)
+        if margins.size <= _EXCHANGED and bool((finer != tiers).any()):
+            # What was separated within a tier is tested anew, by what is exchanged within it.
+            tiers, found = finer, finer[one] != finer[other]
+            drawn = reference()
+    return _between(winner, loser, found, size)
+
+
+def _between(winner: Ints, loser: Ints, found: Mask, size: int) -> Mask:
+    apart: Mask = np.zeros((size, size), dtype=np.bool_)
+    apart[winner[found], loser[found]] = True
     return apart
+
+
+def _tiers(total: Floats, apart: Mask, groups: Ints) -> Ints:
+    """Per agent its tier, by what is separated so far; 0 for an agent that met nobody."""
+    held = places(total, apart, groups)
+    return np.array([0 if place is None else place.tier for place in held], dtype=np.int64)
 
 
 def _laplacian(met: Floats) -> Floats:
@@ -128,17 +158,18 @@ def _exchanged(
     margins: Floats,
     met: Floats,
     rating: Floats,
+    tiers: Ints,
     pairs: tuple[Ints, Ints],
     draws: int,
     rng: Generator,
 ) -> Floats:
-    """T of every pair (draws × pairs), margins exchanged among agents linked in each question."""
+    """T of every pair (draws × pairs), margins exchanged in each question within a tier."""
     # In an order that names have no part in, so that an agent renamed meets the same draws.
     total = np.round((margins @ rating).sum(axis=0), 9)
     by_result = np.lexsort(np.vstack([margins, total]))
     often = met.sum(axis=2)
     each = np.where(often > 0, margins / np.where(often > 0, often, 1.0), 0.0)[:, by_result]
-    link = _links(met)[:, by_result]
+    link = (_links(met) * (int(tiers.max()) + 1) + tiers)[:, by_result]
     place = np.argsort(link, axis=1, kind="stable")[None]
     out = np.empty((draws, len(pairs[0])))
     step = max(1, _CELLS_AT_ONCE // margins.size)
@@ -181,23 +212,22 @@ def _signed(contributions: Floats, pairs: tuple[Ints, Ints], draws: int, rng: Ge
     return np.concatenate(parts)
 
 
-def _step_down(
-    seen: Floats, reference: Floats, pairs: tuple[Ints, Ints], size: int, error: float
+def _rejected(
+    seen: Floats,
+    reference: Floats,
+    pairs: tuple[Ints, Ints],
+    size: int,
+    error: float,
+    found: Mask,
 ) -> Mask:
-    """Per pair whether it is separated; `error` is for all of them together."""
+    """Which pairs are separated next, beside those found; `error` is for all of them together."""
     one, other = pairs
     limit = int(np.ceil(np.round((1 - error) * (len(reference) + 1), 9)))
-    found: Mask = np.zeros(len(seen), dtype=np.bool_)
     if limit > len(reference):
-        return found
-    while not bool(found.all()):
-        apart: Mask = np.zeros((size, size), dtype=np.bool_)
-        apart[one[found], other[found]] = apart[other[found], one[found]] = True
-        new = ~found & (seen > _bar(reference, ~found, apart, pairs, limit) + _EQUAL)
-        if not bool(new.any()):
-            break
-        found |= new
-    return found
+        return np.zeros_like(found)
+    apart: Mask = np.zeros((size, size), dtype=np.bool_)
+    apart[one[found], other[found]] = apart[other[found], one[found]] = True
+    return ~found & (seen > _bar(reference, ~found, apart, pairs, limit) + _EQUAL)
 
 
 def _bar(

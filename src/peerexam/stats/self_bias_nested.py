@@ -12,6 +12,7 @@ from peerexam.stats.authorship import (
     Alike,
     author_bootstrap,
     author_interval,
+    no_narrower,
     sum_of_means,
 )
 from peerexam.stats.benchmark_table import BenchmarkTable
@@ -102,9 +103,11 @@ def _with_interval(
     confidence: float,
 ) -> Estimate:
     value, moved = one.value or 0.0, np.sort(drawn)
+    spans = scale.high[:, column] - scale.low[:, column]
 
     def ends(wanted: float) -> Ends:
         plain = expanded_quantiles(moved, fewest, wanted)
+        plain = no_narrower(plain, value, held, spans, wanted)
         return author_interval(plain, value, held, scale, column, wanted) or plain
 
     sure = [alike(of) for of in held]

@@ -54,6 +54,8 @@ class HumanLabels:
         verdicts: Of models, shipped with the human judgements; one an order.
         by_domain: Whether the questions' domains are data sets, each reported by itself.
         notes: What was left out or needs saying, one sentence each.
+        people_named: Whether an annotator's name is one person's on all questions; where it only
+            numbers the votes of a pair, no two people can be compared.
     """
 
     kind: str
@@ -65,3 +67,4 @@ class HumanLabels:
     verdicts: tuple[Verdict, ...] = ()
     by_domain: bool = False
     notes: tuple[str, ...] = ()
+    people_named: bool = True

@@ -41,7 +41,7 @@ def read_source(kind: str, source: Path) -> Imported:
     try:
         return read(source)
     except (RecordFileError, SetupError) as error:
-        other = _another_layout(kind, source)
+        other = _another_layout(kind, source, isinstance(error, SetupError))
         if other is None:
             raise
         if isinstance(error, RecordFileError):
@@ -52,16 +52,22 @@ def read_source(kind: str, source: Path) -> Imported:
         raise SetupError(f"{error.filename or source}: {error.strerror or error}") from error
 
 
-def _another_layout(kind: str, source: Path) -> str | None:
-    """What else the source holds, and the command that reads it; None where it may be this kind."""
+def _another_layout(kind: str, source: Path, as_a_whole: bool) -> str | None:
+    """What else the source holds, and the command that reads it; None where it may be this kind.
+
+    Args:
+        kind: What it was taken for.
+        source: What was named.
+        as_a_whole: Whether it was refused as such, and not for one of its rows.
+    """
     found = guess(source)
     if found is None:
         seen = columns(source)
         return f"Its rows have the fields {seen}, which no kind knows" if seen else None
-    layout, other = found
-    if other == kind:
+    layout, other, path = found
+    if other == kind and (path == source or not as_a_whole):
         return None
-    return f"It holds {layout}: peerexam import {other} {source}"
+    return f"It holds {layout}: peerexam import {other} {path}"
 
 
 def _reader(kind: str) -> Callable[[Path], Imported]:

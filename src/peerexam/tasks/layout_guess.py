@@ -8,7 +8,10 @@ from pathlib import Path
 from peerexam.errors import PeerexamError
 from peerexam.tasks.layout_rows import rows_of
 
-_SIGNS: tuple[tuple[frozenset[str], str, str], ...] = tuple(
+Sign = tuple[frozenset[str], str, str]
+"""Fields that a row has, the layout that has them, and the kind that reads it."""
+
+_SIGNS: tuple[Sign, ...] = tuple(
     (frozenset(fields.split()), layout, kind)
     for fields, layout, kind in (
         ("games", "arena-hard's judgments", "arena-hard"),
@@ -33,28 +36,37 @@ _SIGNS: tuple[tuple[frozenset[str], str, str], ...] = tuple(
         ("model_a model_b winner", "battles", "arena-rank"),
         ("left right winner", "battles", "evalica"),
         ("instruction output generator", "AlpacaEval's outputs", "alpaca-outputs"),
+    )
+)
+_GENERAL: tuple[Sign, ...] = tuple(
+    (frozenset(fields.split()), layout, kind)
+    for fields, layout, kind in (
         ("instruction", "instructions", "alpaca-eval"),
         ("question domain", "questions by domain", "lmexamqa"),
         ("question", "questions", "questions"),
         ("text", "questions", "questions"),
     )
 )
+"""Fields of rows of other layouts too: they say something where nothing else does."""
+
 _MOST_SEEN = 12
 _MOST_FILES = 50
 _SUFFIXES = (".json", ".jsonl", ".csv", ".tsv", ".parquet", ".gz")
 
 
-def guess(source: Path) -> tuple[str, str] | None:
-    """What a file or the first files of a folder hold, and the kind that reads it.
+def guess(source: Path) -> tuple[str, str, Path] | None:
+    """What a file or the first files of a folder hold, the kind that reads it, and from where.
 
     Returns:
-        None where nothing known has such fields.
+        Layout, kind, and the path to name: a file's where the kind reads files alone. None where
+        nothing known has such fields.
     """
-    for path in _files(source):
-        fields = _fields(path)
-        for needed, layout, kind in _SIGNS:
-            if needed <= fields:
-                return layout, kind
+    seen = [(path, _fields(path)) for path in _files(source)]
+    for signs in (_SIGNS, _GENERAL):
+        for path, fields in seen:
+            for needed, layout, kind in signs:
+                if needed <= fields:
+                    return layout, kind, path if signs is _GENERAL else source
     return None
 
 

@@ -51,7 +51,9 @@ def read_prd_human(source: Path) -> HumanLabels:
             strangers |= {found[1], found[2]} - examinees
     if not preferences:
         raise SetupError(f"{source} has no votes of people: ratings-human/*.jsonl")
-    notes = [f"voters have no names; {len(preferences)} votes"]
+    notes = [
+        f"voters have no names; {len(preferences)} votes; how far any two people agree is not known"
+    ]
     if strangers:
         notes.append(f"votes on {', '.join(sorted(strangers))} are left out: no answers are there")
     return HumanLabels(
@@ -61,6 +63,7 @@ def read_prd_human(source: Path) -> HumanLabels:
         preferences=tuple(preferences),
         verdicts=tuple(imported.verdicts),
         notes=tuple(notes),
+        people_named=False,
     )
 
 
