@@ -2,7 +2,8 @@
 
 Both are the same program over different casts. In `peer_exam` (examiner paper, §3.3) every agent
 sets questions, answers all of them, and judges the others; in `exam` (§4.2) one central examiner
-sets and judges alone. The questions are sealed before any answer is asked.
+sets and judges alone. The questions are sealed before any answer is asked, but for those that the
+pilot tries: whoever sets the others is shown no answer.
 """
 
 from __future__ import annotations
