@@ -29,8 +29,8 @@ from peerexam.protocols.examination import Cast, Rules, line_up, panel
 from peerexam.protocols.own_answers import own_answers
 from peerexam.protocols.pilot_words import Asked, Trial, cut_line, in_a_line, in_full
 from peerexam.protocols.ranking import first_pair
-from peerexam.protocols.staging import Stage
 from peerexam.protocols.repetitions import RepetitionFinder, RepetitionRules
+from peerexam.protocols.staging import Stage
 from peerexam.records import Answer, Domain, Mark, Question, Verdict
 
 T = TypeVar("T")
@@ -374,9 +374,7 @@ async def _set_first(trials: _Trials) -> list[Question]:
     )
 
 
-async def _without_repetitions(
-    config: ExamConfig, papers: Sequence[Paper]
-) -> list[list[Question]]:
+async def _without_repetitions(config: ExamConfig, papers: Sequence[Paper]) -> list[list[Question]]:
     """The papers without what repeats another's words: the exam takes it out, and asks nobody."""
     rules = replace(RepetitionRules.of(config.questions), embedding=None)
     if not rules.across:

@@ -41,7 +41,7 @@ from peerexam.protocols.progress import Progress
 from peerexam.protocols.question_notes import Annotated, annotate, write_notes
 from peerexam.protocols.running import examine_all
 from peerexam.protocols.setting import QuestionSet, given_questions
-from peerexam.protocols.setup_digest import setup_digest
+from peerexam.protocols.setup_digest import input_digests, setup_digest
 from peerexam.protocols.staging import Stage, stage
 from peerexam.protocols.standing_records import Standing
 from peerexam.runfolder import RunFolder
@@ -144,7 +144,7 @@ async def _hold(
     tally.lost = scene.lost()
     tally.odd_endings = scene.odd_endings()
     _note(progress, "counting the votes")
-    return finish(config, folder, scene.fingerprints, questions, tally)
+    return finish(config, folder, scene.fingerprints, questions, tally, input_digests(config))
 
 
 async def _pilot(config: ExamConfig, scene: Stage, progress: Progress | None) -> None:
@@ -170,7 +170,7 @@ async def _before_any_question(
     tally.stopped = str(reached)
     tally.lost = scene.lost()
     tally.odd_endings = scene.odd_endings()
-    return finish(config, folder, scene.fingerprints, none, tally)
+    return finish(config, folder, scene.fingerprints, none, tally, input_digests(config))
 
 
 def run(
