@@ -53,8 +53,8 @@ def setup_digest(
     played = [[agent.name for agent in config.agents_in(role)] for role in get_args(RoleName)]
     body = [settings, played, dict(fingerprints), questions]
     digest.update(canonical_json(body).encode("utf-8", "surrogatepass"))
-    for name, body in file_digests(config).items():
-        digest.update(name.encode() + bytes.fromhex(body))
+    for name, content in file_digests(config).items():
+        digest.update(name.encode() + bytes.fromhex(content))
     return digest.hexdigest()
 
 
