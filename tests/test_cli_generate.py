@@ -50,7 +50,9 @@ def test_a_data_set_is_set_and_examined_by_one_file(
     assert files >= {"README.md", "manifest.json", "canary.txt", "exam.yaml", "ledger.sqlite",
                      "data/questions.jsonl", "data/levels.jsonl"}  # fmt: skip
     assert "strong and weak agree on" in (out / "README.md").read_text("utf-8")
-    body = said(capsys, "run", "EXAM.yaml", "--quiet", "--set", f"questions.file={out}")
+    # Of two agents nobody may judge, so that there are no standings.
+    run_it = ("run", "EXAM.yaml", "--quiet", "--set", f"questions.file={out}")
+    body = said(capsys, *run_it, status=4)
     assert body["status"] == "complete"
     run = RunFolder(Path(body["folder"]))
     assert run.read_manifest()["questions_hash"] == RunFolder(out).read_manifest()["questions_hash"]
@@ -132,7 +134,7 @@ def test_a_generated_set_is_not_exported_over(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["generate", "EXAM.yaml", "--no-parquet", "--quiet", "--out", "mine"]) == 0
-    assert main(["run", "EXAM.yaml", "--quiet", "--out", "run"]) == 0
+    assert main(["run", "EXAM.yaml", "--quiet", "--out", "run"]) == 4
     before = (folder / "mine" / "data" / "questions.jsonl").read_bytes()
     assert main(["export", "run", "--no-parquet", "--out", "mine"]) == 2
     assert "holds a run or a generated data set" in capsys.readouterr().err
@@ -158,9 +160,11 @@ def test_other_questions_in_the_same_folder_are_told(
     first = said(capsys, *arguments)
     assert first["replaced"] is None
     assert said(capsys, *arguments)["replaced"] is None
-    other = said(capsys, *arguments, "--seed", "9", "--set", "questions.per_domain=2")
+    other = said(capsys, *arguments, "--seed", "9", "--set", "questions.per_domain=2", "--replace")
     assert other["replaced"] == first["questions_hash"] != other["questions_hash"]
-    assert main(list(arguments)) == 0
+    assert main(list(arguments)) == 2
+    assert "seed: 9 → 0" in capsys.readouterr().err
+    assert main([*arguments, "--replace"]) == 0
     assert f"sealed here before, as {other['questions_hash']}" in capsys.readouterr().err
 
 
@@ -179,6 +183,7 @@ agents:
   - {{name: two, model: "openai/two@{url}"}}
 questions: {{domains: [rivers, bread], per_domain: 1}}
 judging: {{ranking: none}}
+pilot: false
 limits: {{concurrency: 1}}
 """
 
@@ -242,7 +247,7 @@ def test_what_was_killed_early_is_not_taken_over_by_the_other_command(
     assert {path.name: path.read_bytes() for path in (folder / "mine").glob("[em]*")} == before
     # Its own command goes on: one call of the four is in the ledger.
     more = ["--no-parquet"] if first == "generate" else []
-    assert main([first, "EXAM.yaml", "--out", "mine", "--quiet", *more]) == 0
+    assert main([first, "EXAM.yaml", "--out", "mine", "--quiet", *more]) == (0 if more else 4)
     assert json.loads((folder / "mine" / "manifest.json").read_text())["status"] == "complete"
 
 

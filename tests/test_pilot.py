@@ -292,6 +292,33 @@ async def test_whatever_the_exam_the_pilot_asks_nothing_that_it_would_not(
     assert found[0] == found[1]
 
 
+@pytest.mark.parametrize(
+    "more", [{"judging": {"panel": "author"}}, {"judging": {"quorum": 2}, "share": 0.3}]
+)
+async def test_questions_that_the_exam_takes_out_are_asked_of_nobody(
+    chat_server: Any, tmp_path: Path, more: dict[str, Any]
+) -> None:
+    """All examiners set the same questions, of which the exam keeps the first examiner's."""
+
+    def script(served: Any) -> str:
+        if asked_for(served) == "questions":
+            return "1. Which is the longest?\n2. Which is the oldest of them?\n3. How deep is it?"
+        return spoken(served)
+
+    found = []
+    settings = {key: value for key, value in more.items() if key != "share"}
+    for pilot in (True, False):
+        server = chat_server(script)
+        agents = [
+            agent(name, server.url, judge={"share": more.get("share", 1)})
+            for name in ("ann", "bob", "cid", "dot")
+        ]
+        config = ExamConfig.model_validate(exam(*agents, **settings))
+        await run_exam(config, tmp_path / str(pilot), pilot=pilot)
+        found.append(sorted(json.dumps(one.body, sort_keys=True) for one in server.requests))
+    assert found[0] == found[1]
+
+
 async def test_a_quorum_that_is_not_reached_stops_the_run(chat_server: Any, tmp_path: Path) -> None:
     def script(served: Any) -> str:
         return spoken(served) if served.body["model"] == "ann" else judging_in_prose(served)

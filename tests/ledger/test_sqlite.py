@@ -35,7 +35,7 @@ from peerexam.cli import main
 from peerexam.errors import LedgerFileError, SetupError
 from peerexam.ledger.base import Failure, Totals
 from peerexam.ledger.opening import open_ledger
-from peerexam.ledger.schema import APPLICATION_ID
+from peerexam.ledger.schema import APPLICATION_ID, open_database
 from peerexam.ledger.sqlite import SqliteLedger
 
 ALPHA = {"provider": "openai", "model": "alpha"}
@@ -597,3 +597,14 @@ def test_a_url_that_names_no_ledger_says_what_to_write(url: str, complaint: str)
     with pytest.raises(SetupError, match=complaint) as error:
         open_ledger(url)
     assert "secret" not in str(error.value)
+
+
+def test_a_torn_table_of_contents_that_is_no_text_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.sqlite"
+    open_database(path).close()
+    body = path.read_bytes()
+    at = body.index(b"CREATE TABLE")
+    # A row is type, name, table, page and statement: the complaint quotes the name.
+    path.write_bytes(body[: at - 16] + b"\xb3" * 17 + body[at + 1 :])
+    with pytest.raises(LedgerFileError, match=r"torn|malformed"):
+        open_database(path)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+import peerexam
 from peerexam.agents.function import ScriptedAgent
 from peerexam.calls import Request
 from peerexam.errors import ConfigError, OverloadedError, PeerexamError, SetupError
@@ -135,10 +136,30 @@ async def test_the_same_command_again_asks_nothing_and_leaves_the_same_bytes(
 
 async def test_other_questions_have_another_date(tmp_path: Path) -> None:
     await made(tmp_path / "set", cast(), config())
-    found = await made(
-        tmp_path / "set", cast(), config(questions={"per_domain": 3}), today="2031-01-01"
-    )
+    before = files_of(tmp_path / "set")
+    other = config(questions={"per_domain": 3})
+    with pytest.raises(SetupError, match=r"(?s)questions.per_domain: 2 → 3.*--replace"):
+        await made(tmp_path / "set", cast(), other, today="2031-01-01")
+    assert files_of(tmp_path / "set") == before
+    found = await generate(other, tmp_path / "set", today="2031-01-01", agents=cast(), replace=True)
     assert found.manifest["generated"] == "2031-01-01"
+
+
+async def test_what_sets_no_question_may_change_beside_a_data_set(tmp_path: Path) -> None:
+    await made(tmp_path / "set", cast(), config())
+    judging = config(judging={"marks": False}, answers={"max_tokens": 9}, limits={"concurrency": 3})
+    assert (await made(tmp_path / "set", cast(), judging)).status == "complete"
+
+
+async def test_another_prompt_in_the_same_file_is_another_set_up(tmp_path: Path) -> None:
+    prompt = tmp_path / "questions.j2"
+    shipped = Path(peerexam.__file__).parent / "examiners" / "templates" / "questions_peer.j2"
+    prompt.write_text(shipped.read_text())
+    exam = config(prompts={"questions_peer": str(prompt)})
+    await made(tmp_path / "set", cast(), exam)
+    prompt.write_text(prompt.read_text() + " ")
+    with pytest.raises(SetupError, match=r"prompts.questions_peer: its content is not what it was"):
+        await made(tmp_path / "set", cast(), exam)
 
 
 async def test_a_reached_budget_leaves_what_is_whole_and_a_bigger_one_goes_on(
@@ -238,7 +259,7 @@ async def test_nothing_is_added_to_sealed_questions(tmp_path: Path) -> None:
     exam = config(questions=more, judging={"ranking": "none"})
     assert {line.task for line in plan(exam).lines} == {"answers", "marks"}
     agents = {**cast(), "idle": ScriptedAgent(lambda _: "So.", "idle", features={"chat"})}
-    await run_exam(exam, tmp_path / "run", agents=dict(agents))
+    await run_exam(exam, tmp_path / "run", agents=dict(agents), pilot=False)
     manifest = RunFolder(tmp_path / "run").read_manifest()
     assert manifest["questions_hash"] == plain.questions.seal
     assert any("sealed data set" in note for note in manifest["notes"])

@@ -163,7 +163,7 @@ async def test_no_answer_is_asked_before_everything_is_noted(tmp_path: Path) -> 
 
     config = spoken({"levels": {"classifiers": ["c"]}, "references": {"draws": 3}})
     agents = {name: speaker(name, listening) for name in "abc"}
-    await run_exam(config, tmp_path, agents=agents)
+    await run_exam(config, tmp_path, agents=agents, pilot=False)
     assert "answer" in asked
     first = asked.index("answer")
     assert set(asked[first:]) == {"answer"}
@@ -423,7 +423,8 @@ def test_the_plan_counts_as_a_hand_does() -> None:
     # 250 tokens of the prompt and 30 of the question; the reply names one word.
     assert c["levels"].prompt_tokens.expected == 12 * 280
     assert c["levels"].completion_tokens.expected == 12 * 6
-    assert c["levels"].completion_tokens.most == 36 * 40
+    # A reply that is cut at its limit has twice the room the next time: 40, 80 and 160 tokens.
+    assert c["levels"].completion_tokens.most == pytest.approx(12 * (40 + 80 + 160))
     # Six questions of its own, four answers to each, half the limit long.
     references = a["references"].calls
     assert (references.least, references.expected, references.most) == (6, 24, 24)
@@ -433,6 +434,7 @@ def test_the_plan_counts_as_a_hand_does() -> None:
     assert (checks.least, checks.expected, checks.most) == (0, 36, 108)
     # 250 of the prompt, 30 of the question, twice 25 of an answer.
     assert c["agreement checks"].prompt_tokens.expected == 36 * 330
+    assert c["agreement checks"].completion_tokens.most == pytest.approx(36 * (60 + 120 + 240))
     # US dollars: 36 · 330 prompt tokens at $1 a million, 36 · 6 completion tokens at $2.
     cost = c["agreement checks"].cost
     assert cost is not None

@@ -105,6 +105,90 @@ def test_another_set_up_in_the_same_folder_is_refused_with_the_choices(
     assert snapshot(held) == before
 
 
+TEMPLATES = Path(peerexam.__file__).parent / "examiners" / "templates"
+RUBRIC = """\
+dimensions:
+  accuracy: {low: 1, high: 3, description: wrong or right}
+overall: [1, 5]
+"""
+
+
+def question_lines(*texts: str) -> str:
+    return "".join(json.dumps({"text": text, "domain": "tides"}) + "\n" for text in texts)
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "old", "new", "said"),
+    [
+        (
+            "questions.jsonl",
+            {"questions": {"file": "questions.jsonl"}},
+            question_lines("What moves the tides?", "How high are they?"),
+            question_lines("What moves the tides?", "How high is a spring tide?"),
+            "questions.file",
+        ),
+        (
+            "questions.jsonl",
+            {"questions": {"file": "questions.jsonl"}},
+            question_lines("What moves the tides?", "How high are they?"),
+            question_lines("What moves the tides?"),
+            "questions.file",
+        ),
+        (
+            "rubric.yaml",
+            {"judging": {"rubric": "rubric.yaml"}},
+            RUBRIC,
+            RUBRIC.replace("wrong", "untrue"),
+            "judging.rubric",
+        ),
+        (
+            "mark.j2",
+            {"prompts": {"mark": "mark.j2"}},
+            (TEMPLATES / "mark.j2").read_text(),
+            (TEMPLATES / "mark.j2").read_text() + "Be strict.",
+            "prompts.mark",
+        ),
+    ],
+)
+def test_another_content_of_a_file_that_the_config_names_is_refused(
+    name: str,
+    settings: dict[str, Any],
+    old: str,
+    new: str,
+    said: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (tmp_path / name).write_text(old)
+    run = ["run", write(tmp_path, {**EXAM, **settings}), "--out", str(tmp_path / "run"), "--quiet"]
+    assert main(run) == 0
+    before = snapshot(tmp_path / "run")
+    assert main(run) == 0, "the same goes on"
+    # The same content under another name is the same.
+    (tmp_path / "moved").mkdir()
+    (tmp_path / "moved" / name).write_text(old)
+    moved = yaml.safe_load(yaml.safe_dump({**EXAM, **settings}).replace(name, f"moved/{name}"))
+    assert main(["run", write(tmp_path, moved), *run[2:]]) == 0
+    write(tmp_path, {**EXAM, **settings})
+    assert main(run) == 0
+    assert snapshot(tmp_path / "run") == before
+    (tmp_path / name).write_text(new)
+    capsys.readouterr()
+    assert main(run) == 2
+    assert f"{said}: its content is not what it was" in capsys.readouterr().err
+    assert snapshot(tmp_path / "run") == before
+    assert main([*run, "--replace"]) == 0
+
+
+def test_questions_of_a_file_do_not_replace_those_that_were_set(
+    held: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (held.parent / "mine.jsonl").write_text(question_lines("What moves the tides?"))
+    body = {**EXAM, "questions": {**EXAM["questions"], "file": "mine.jsonl"}}
+    assert main(["run", write(held.parent, body), "--out", str(held), "--quiet"]) == 2
+    assert "questions.file" in capsys.readouterr().err
+
+
 def test_who_asks_for_it_replaces_them(held: Path) -> None:
     body = yaml.safe_load(yaml.safe_dump(EXAM))
     with_more_questions(body)

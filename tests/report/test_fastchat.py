@@ -261,3 +261,34 @@ def _said_by(standings: dict[str, Any]) -> tuple[Any, ...]:
     ]
     judge = next(row for row in standings["judges"] if row["agent"] == "outside")
     return scores, judge["swap_consistency"], judge["first_preference"], judge["verdicts"]
+
+
+def test_results_that_nobody_counts_are_not_exported_as_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Two of the three judges are unfit, so the quorum of two is not met."""
+    body = {
+        "name": "unmet",
+        "agents": [
+            {"name": "a", "model": "sim/a?ability=1"},
+            {"name": "b", "model": "sim/b?first_preference=1"},
+            {"name": "c", "model": "sim/c?first_preference=1"},
+        ],
+        "questions": {"domains": ["tides"], "per_domain": 4},
+        "judging": {"quorum": 2, "fitness": {"min_swap_consistency": 0.9}},
+        "voting": {"rounds": 20},
+    }
+    (tmp_path / "EXAM.yaml").write_text(json.dumps(body))
+    run = str(tmp_path / "run")
+    assert main(["run", str(tmp_path / "EXAM.yaml"), "--out", run, "--quiet"]) == 4
+    standings = json.loads((tmp_path / "run" / "standings.json").read_text())
+    assert standings["no_standings"].startswith("only ")
+    capsys.readouterr()
+    for tool in ("arena-rank", "evalica"):
+        assert main(["export", run, "--to", tool, "--no-parquet", "--json"]) == 0
+        body = json.loads(capsys.readouterr().out)
+        assert (body["battles"], body["judges"]) == (0, [])
+        assert [rating["rating"] for rating in body["ratings"]] == [None] * 3
+        assert body["verdicts"] > 0, "what each judge said is written all the same"
+        assert main(["export", run, "--to", tool, "--no-parquet"]) == 0
+        assert standings["no_standings"] in " ".join(capsys.readouterr().out.split())

@@ -62,6 +62,8 @@ def _battles(folder: Path, out: Path, arguments: argparse.Namespace) -> int:
         f"verdicts: {written.verdicts} as judges gave them, {written.own_answers} on judges' own "
         f"answers and {written.unread} without a winner left out"
     )
+    if counted.no_standings is not None:
+        say(f"There are no standings: {plain(counted.no_standings)}")
     say("")
     say(_ratings_text(ratings))
     return 0

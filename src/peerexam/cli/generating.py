@@ -82,6 +82,7 @@ def _made(arguments: argparse.Namespace, config: ExamConfig, planned: Plan) -> G
                 today=date.today().isoformat(),
                 db=arguments.db or os.environ.get("PEEREXAM_DB") or None,
                 progress=progress,
+                replace=arguments.replace,
             )
         )
 

@@ -57,6 +57,9 @@ def _generate(
     running_flags(generate, ledger="ledger.sqlite in the data set's folder")
     generate.add_argument("--out", metavar="DIR", help="the data set (default: datasets/NAME)")
     generate.add_argument("--plan", action="store_true", help="say what it will cost, and stop")
+    generate.add_argument(
+        "--replace", action="store_true", help="replace questions of another set-up in that folder"
+    )
     generate.add_argument("--no-parquet", action="store_true", help="JSONL only")
     generate.add_argument(
         "--push", metavar="OWNER/NAME", help="also upload it to the Hugging Face hub"

@@ -96,6 +96,8 @@ def refusals(path: Path) -> Iterator[None]:
         yield
     except sqlite3.Error as error:
         raise refusal(path, error) from error
+    except UnicodeDecodeError as error:  # a torn table of contents, quoted in SQLite's complaint
+        raise refusal(path, sqlite3.OperationalError("its start is torn")) from error
 
 
 @contextmanager

@@ -21,6 +21,7 @@ from peerexam.protocols.adopting import finish_adoption, is_half_done
 from peerexam.protocols.config import ExamConfig
 from peerexam.protocols.config_changes import refuse_changes
 from peerexam.protocols.loading import dump_yaml
+from peerexam.protocols.setup_digest import QUESTIONS, file_digests, input_digests
 from peerexam.runfolder import RunFolder
 from peerexam.runfolder.folder import remove_drafts
 
@@ -68,7 +69,8 @@ def claimed(
         _check(folder, config, kind)
         held = _config_in(folder.config_path) if replaced_by and _has_results(folder) else None
         if held is not None:
-            refuse_changes(path, held, config, str(replaced_by))
+            inputs = _inputs(folder, config)
+            refuse_changes(path, held, config, str(replaced_by), inputs)
         remove_drafts(path)
         yield folder
 
@@ -77,6 +79,16 @@ def _has_results(folder: RunFolder) -> bool:
     """Whether there is an answer, or a question of a data set, that could be replaced."""
     places = (folder.records_path("answers"), folder.path / "data" / "questions.jsonl")
     return any(place.exists() and place.stat().st_size for place in places)
+
+
+def _inputs(folder: RunFolder, config: ExamConfig) -> tuple[Mapping[str, Json], Mapping[str, Json]]:
+    """Digests of the files behind a folder's results and of those now; none where none are kept."""
+    was = (_manifest_of(folder) or {}).get("inputs")
+    if was is None:
+        return {}, {}
+    if config.questions.file is not None and not Path(config.questions.file).exists():
+        return was, {**file_digests(config), QUESTIONS: was.get(QUESTIONS)}
+    return was, input_digests(config)
 
 
 def settled(folder: RunFolder) -> None:

@@ -8,12 +8,19 @@ from pathlib import Path
 from peerexam.calls import Json
 from peerexam.errors import SetupError
 from peerexam.protocols.config import ExamConfig
+from peerexam.protocols.dataset_manifest import parts_of
 from peerexam.protocols.setup_digest import FREE
 
 _MOST_SHOWN = 6
 
 
-def refuse_changes(path: Path, held: ExamConfig, config: ExamConfig, command: str) -> None:
+def refuse_changes(
+    path: Path,
+    held: ExamConfig,
+    config: ExamConfig,
+    command: str,
+    inputs: tuple[Mapping[str, Json], Mapping[str, Json]] = ({}, {}),
+) -> None:
     """Refuse to replace a folder's results by those of another set-up.
 
     Limits, budgets, prices and the counting of votes may change: they replace no record.
@@ -22,12 +29,15 @@ def refuse_changes(path: Path, held: ExamConfig, config: ExamConfig, command: st
         path: The folder.
         held: What its records rest on.
         config: What it is to be run with.
-        command: `run`, `rejudge` or `generate`.
+        command: `run`, `rejudge` or `generate`, which is only decided by what sets questions.
+        inputs: Digests of the files that it names, as they were and as they are.
 
     Raises:
         SetupError: They differ in what decides a record; the message names where, and the choices.
     """
-    changes = list(_changes(_deciding(held), _deciding(config), ()))
+    deciding = _setting if command == "generate" else _deciding
+    changes = list(_changes(deciding(held), deciding(config), ()))
+    changes += _changed_files(*inputs, of_questions=command == "generate")
     if not changes:
         return
     shown = changes[:_MOST_SHOWN]
@@ -38,6 +48,14 @@ def refuse_changes(path: Path, held: ExamConfig, config: ExamConfig, command: st
         f"{path} has results of another set-up, and this {command} would replace them:{lines}\n"
         + "\n".join(_choices(path, held, config, command))
     )
+
+
+def _changed_files(
+    was: Mapping[str, Json], now: Mapping[str, Json], *, of_questions: bool
+) -> Iterator[str]:
+    for name in sorted({*was, *now}):
+        if was.get(name) != now.get(name) and not (of_questions and name == "judging.rubric"):
+            yield f"{name}: its content is not what it was"
 
 
 def _choices(path: Path, held: ExamConfig, config: ExamConfig, command: str) -> Iterator[str]:
@@ -65,6 +83,17 @@ def _deciding(config: ExamConfig) -> dict[str, Json]:
     """What decides records, agents by their names."""
     body = config.model_dump(mode="json", exclude=FREE)
     return {**body, "agents": {agent.pop("name"): agent for agent in body["agents"]}}
+
+
+def _setting(config: ExamConfig) -> dict[str, Json]:
+    """What decides the questions of a data set, and what is noted of them."""
+    body, parts = _deciding(config), parts_of(config)
+    return {
+        "seed": config.seed,
+        "questions": body["questions"],
+        "judging": {"reasks": config.judging.reasks},
+        "agents": {name: agent for name, agent in body["agents"].items() if name in parts},
+    }
 
 
 def _changes(old: Json, new: Json, place: tuple[str, ...]) -> Iterator[str]:

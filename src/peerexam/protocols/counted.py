@@ -32,6 +32,7 @@ class Counted:
         confidence: Of intervals.
         prior: Drawn results a pair that the Bradley-Terry vote of the standings adds.
         judges: That count.
+        no_standings: Why there are none; None where there are some.
     """
 
     results: Results
@@ -40,6 +41,7 @@ class Counted:
     confidence: float
     prior: float
     judges: tuple[str, ...]
+    no_standings: str | None = None
 
 
 def counted_results(path: Path) -> Counted:
@@ -72,8 +74,9 @@ def counted_results(path: Path) -> Counted:
     )
     peers = rows_where(table.verdicts, ~on_own_answer(table.verdicts))
     pairs = combine_orders(peers, voting["disagreement"], _orderless(folder, standings))
-    left_out = {row["agent"] for row in voting["judges_left_out"]} if voting["quorum_met"] else ()
-    counted = [name for name in names if name not in left_out]
+    left_out = {row["agent"] for row in voting["judges_left_out"]}
+    # With too few judges for the quorum, nobody's votes count.
+    counted = [name for name in names if name not in left_out] if voting["quorum_met"] else []
     return Counted(
         results_from(_positions(table, voting["ballots"]), pairs).of_judges(counted),
         voting["ballots"],
@@ -81,6 +84,7 @@ def counted_results(path: Path) -> Counted:
         float(voting["confidence"]),
         float(voting["bradley_terry_prior"]),
         tuple(counted),
+        standings.get("no_standings"),
     )
 
 

@@ -267,7 +267,7 @@ class Counting:
         papers = domain_count(settings)
         calls = Span(papers, papers, papers * settings.attempts)
         limit = token_limit(self._config, agent, "questions")
-        most = _with_more_room(limit, settings.attempts)
+        most = with_more_room(limit, settings.attempts)
         reply = Span(1, min(limit, _QUESTION * settings.per_domain), most)
         return work_of(agent, "examiner", "questions", calls, Span(), reply)
 
@@ -276,7 +276,7 @@ class Counting:
         attempts = self._config.questions.attempts
         calls = self._follow_ups_by(agent.name) * Span(1, 1, attempts)
         shown = self.question_tokens() + self._answer_tokens()
-        reply = Span(1, min(limit, _QUESTION), _with_more_room(limit, attempts))
+        reply = Span(1, min(limit, _QUESTION), with_more_room(limit, attempts))
         return work_of(agent, "examiner", "follow-ups", calls, shown, reply)
 
     def _answering(self, agent: AgentConfig) -> Work:
@@ -335,7 +335,7 @@ class Counting:
 
     def _judgement(self, agent: AgentConfig) -> Span:
         limit = token_limit(self._config, agent, "judging")
-        return Span(1, min(limit, _REPLY), _with_more_room(limit, 1 + self._config.judging.reasks))
+        return Span(1, min(limit, _REPLY), with_more_room(limit, 1 + self._config.judging.reasks))
 
     def question_tokens(self) -> Span:
         """Tokens of a question as it is shown."""
@@ -376,7 +376,7 @@ def answer_within(limit: int) -> Span:
     return Span(1, min(limit / 2, _ANSWER), limit)
 
 
-def _with_more_room(limit: int, calls: int) -> float:
+def with_more_room(limit: int, calls: int) -> float:
     """The most tokens of a reply, as the mean over calls of which each was cut at its limit."""
     return sum(widened(limit, 2**before) for before in range(calls)) / calls
 

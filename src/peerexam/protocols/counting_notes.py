@@ -9,9 +9,16 @@ from peerexam.agents.spec import parse_model
 from peerexam.protocols.annotators import authors_of, checkers_of
 from peerexam.protocols.checks import PLAYS_DIRECTLY
 from peerexam.protocols.config import AgentConfig, ExamConfig
-from peerexam.protocols.counting import Counting, Task, Work, answer_within, work_of
+from peerexam.protocols.counting import (
+    Counting,
+    Task,
+    Work,
+    answer_within,
+    with_more_room,
+    work_of,
+)
 from peerexam.protocols.spans import Span, exactly, total
-from peerexam.protocols.token_limits import token_limit
+from peerexam.protocols.token_limits import Reply, token_limit
 from peerexam.records import Question
 
 _NAMED = 6
@@ -71,11 +78,15 @@ class NoteCounting:
         simulated = parse_model(agent.model)[0] == PLAYS_DIRECTLY
         return Span(1, 1, 1 if simulated else 1 + self._config.judging.reasks)
 
+    def _named(self, agent: AgentConfig, reply: Reply) -> Span:
+        """Of a reply that names a word, and that has more room when it is asked for again."""
+        limit = token_limit(self._config, agent, reply)
+        return Span(1, min(limit, _NAMED), with_more_room(limit, round(self._again(agent).most)))
+
     def _classifying(self, agent: AgentConfig) -> Work:
-        limit = token_limit(self._config, agent, "levels")
         calls = exactly(self._without_level) * self._again(agent)
         shown = self._counting.question_tokens()
-        return work_of(agent, "classifier", "levels", calls, shown, _named(limit))
+        return work_of(agent, "classifier", "levels", calls, shown, self._named(agent, "levels"))
 
     def _answering(self, agent: AgentConfig) -> Work:
         asked, draws = self._by_author.get(agent.name, 0), self._settings.draws
@@ -86,10 +97,9 @@ class NoteCounting:
 
     def _checking(self, agent: AgentConfig) -> Work:
         calls = exactly(self._drawn_for(agent.name)) * self._again(agent) * Span(0, 1, 1)
-        limit = token_limit(self._config, agent, "judging")
-        answer = self._answer_shown()
-        shown = self._counting.question_tokens() + answer * 2
-        return work_of(agent, "checker", "agreement checks", calls, shown, _named(limit))
+        shown = self._counting.question_tokens() + self._answer_shown() * 2
+        named = self._named(agent, "judging")
+        return work_of(agent, "checker", "agreement checks", calls, shown, named)
 
     def _answer_of(self, agent: AgentConfig) -> Span:
         return answer_within(token_limit(self._config, agent, "references"))
@@ -111,7 +121,3 @@ def in_order_of_file(config: ExamConfig, work: Iterable[Work]) -> list[Work]:
         return places[one.agent.name], early
 
     return sorted(work, key=key)
-
-
-def _named(limit: int) -> Span:
-    return Span(1, min(limit, _NAMED), limit)

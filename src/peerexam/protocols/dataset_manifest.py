@@ -12,6 +12,7 @@ from peerexam.protocols.config import ExamConfig
 from peerexam.protocols.outcome import Status, manifest
 from peerexam.protocols.question_notes import Annotated
 from peerexam.protocols.setting import Shortfall
+from peerexam.protocols.setup_digest import file_digests
 from peerexam.records import SCHEMA_VERSION, LevelVote, Question, Reference
 from peerexam.runfolder import RunFolder
 from peerexam.runfolder.sealing import canary_of
@@ -91,6 +92,7 @@ def dataset_manifest(
         reason=reason,
         notes=questions.notes,
         counts=_counts(found),
+        inputs=file_digests(config),
     )
     for agent in body["agents"]:
         agent["roles"] = parts[agent["name"]]

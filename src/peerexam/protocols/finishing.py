@@ -36,8 +36,18 @@ def finish(
     fingerprints: Mapping[str, Mapping[str, Json]],
     questions: QuestionSet,
     tally: Tally,
+    inputs: Mapping[str, Json] | None,
 ) -> Outcome:
-    """Count the votes of a run and write `standings.json` and `manifest.json`."""
+    """Count the votes of a run and write `standings.json` and `manifest.json`.
+
+    Args:
+        config: The exam.
+        folder: The run's.
+        fingerprints: What every agent is.
+        questions: What was asked.
+        tally: What came of it.
+        inputs: Digests of the files behind the records; None where they are not known.
+    """
     status, reason = _status(questions, tally)
     planned = {"questions": questions.planned + tally.follow_ups}
     same = _same_models(config, fingerprints)
@@ -50,6 +60,7 @@ def finish(
         reason=reason,
         notes=[*questions.notes, *_notes(config, tally)],
         counts=standings["counts"],
+        inputs=inputs,
     )
     folder.write_standings(standings)
     folder.write_manifest(body)

@@ -102,6 +102,7 @@ async def generate(
     db: str | None = None,
     agents: Mapping[str, Agent] | None = None,
     progress: Progress | None = None,
+    replace: bool = False,
 ) -> Generated:
     """Set the questions of an exam, or go on with that: what the ledger holds is not asked again.
 
@@ -116,6 +117,7 @@ async def generate(
         db: Ledger, a path or URL; by default `ledger.sqlite` in the folder.
         agents: Agents of your own by their name in the exam, in place of the config's models.
         progress: Counters to feed.
+        replace: Whether questions of another set-up in the folder may be replaced.
 
     Raises:
         SetupError: Something is wrong that no model need be asked to know.
@@ -123,7 +125,8 @@ async def generate(
     """
     config = without_file(config)
     parts = parts_of(config)
-    with claimed(Path(out), config, "dataset") as folder, rare_collections():
+    command = None if replace else "generate"
+    with claimed(Path(out), config, "dataset", replaced_by=command) as folder, rare_collections():
         async with stage(
             config, folder, db=db, agents=agents, progress=progress, playing=parts
         ) as scene:

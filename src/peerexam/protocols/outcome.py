@@ -118,6 +118,7 @@ def manifest(
     reason: str | None,
     notes: Sequence[str],
     counts: Mapping[str, Json],
+    inputs: Mapping[str, Json] | None = None,
 ) -> dict[str, Json]:
     """The content of `manifest.json`. It holds no time, so that a replay leaves the same bytes."""
     return {
@@ -153,4 +154,5 @@ def manifest(
         "status_reason": reason,
         "notes": list(notes),
         "counts": dict(counts),
+        **({} if inputs is None else {"inputs": dict(inputs)}),
     }

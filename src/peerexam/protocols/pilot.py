@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain, islice, zip_longest
 from typing import Any, TypeVar
 
@@ -29,6 +29,7 @@ from peerexam.protocols.examination import Cast, Rules, line_up, panel
 from peerexam.protocols.own_answers import own_answers
 from peerexam.protocols.pilot_words import Asked, Trial, cut_line, in_a_line, in_full
 from peerexam.protocols.ranking import first_pair
+from peerexam.protocols.repetitions import RepetitionFinder, RepetitionRules
 from peerexam.protocols.staging import Stage
 from peerexam.records import Answer, Domain, Mark, Question, Verdict
 
@@ -359,8 +360,8 @@ async def _set_first(trials: _Trials) -> list[Question]:
     config, examiners = trials.config, trials.cast.examiners
     for domain in chosen_domains(config.questions, config.seed)[:ROUNDS]:
         papers = await together(_paper(trials, one, domain) for one in examiners.values())
-        by_place = zip_longest(*(paper.questions for paper in papers))
-        questions = [one for one in chain.from_iterable(by_place) if one is not None]
+        kept = await _without_repetitions(config, papers)
+        questions = [one for one in chain.from_iterable(zip_longest(*kept)) if one is not None]
         if questions:
             return questions
         if all(paper.failed for paper in papers):
@@ -371,6 +372,16 @@ async def _set_first(trials: _Trials) -> list[Question]:
     raise NoStandingsError(
         "\n\n".join([head, *in_full(config, last), f"every reply is kept; {GO_ON}"])
     )
+
+
+async def _without_repetitions(config: ExamConfig, papers: Sequence[Paper]) -> list[list[Question]]:
+    """The papers without what repeats another's words: the exam takes it out, and asks nobody."""
+    rules = replace(RepetitionRules.of(config.questions), embedding=None)
+    if not rules.across:
+        return [list(paper.questions) for paper in papers]
+    texts = [question.text for paper in papers for question in paper.questions]
+    found = iter(await RepetitionFinder(rules).find(texts))
+    return [[one for one in paper.questions if next(found) is None] for paper in papers]
 
 
 async def _paper(trials: _Trials, examiner: Examiner, domain: Domain) -> Paper:

@@ -32,6 +32,7 @@ from peerexam.protocols.progress import Progress
 from peerexam.protocols.question_notes import write_notes
 from peerexam.protocols.running import examine_all
 from peerexam.protocols.setting import QuestionSet
+from peerexam.protocols.setup_digest import QUESTIONS, file_digests
 from peerexam.protocols.staging import stage
 from peerexam.records import Question
 from peerexam.runfolder import RunFolder
@@ -103,7 +104,8 @@ async def rejudge(
             tally.lost = scene.lost()
             tally.odd_endings = scene.odd_endings()
             questions = _sealed(archive, held, note)
-            return finish(config, target, _prints(held, scene.fingerprints), questions, tally)
+            prints, inputs = _prints(held, scene.fingerprints), _judged_with(held, config)
+            return finish(config, target, prints, questions, tally, inputs)
 
 
 def _check_judged_again(target: RunFolder, note: str) -> None:
@@ -208,7 +210,8 @@ async def _add(
                 "bigger budget goes on"
             )
         workshop.write_config(dump_config(config))
-        outcome = finish(config, workshop, scene.fingerprints, questions, tally)
+        inputs = held.get("inputs")
+        outcome = finish(config, workshop, scene.fingerprints, questions, tally, inputs)
     adopt(source)
     return replace(outcome, folder=source.path)
 
@@ -301,6 +304,12 @@ def _unfinished(archive: Archive, held: Mapping[str, Json]) -> str | None:
         f"the run '{held.get('exam')}' is not finished: {without} of its {len(archive.roots)} "
         "questions have no answers"
     )
+
+
+def _judged_with(held: Mapping[str, Json], config: ExamConfig) -> dict[str, Json]:
+    """Digests of the files behind new judgements; the questions are those of the run."""
+    kept = {name: one for name, one in held.get("inputs", {}).items() if name == QUESTIONS}
+    return {**kept, **file_digests(config)}
 
 
 def _lines(notes: Iterable[Json]) -> tuple[str, ...]:

@@ -2,7 +2,8 @@
 
 Both are the same program over different casts. In `peer_exam` (examiner paper, §3.3) every agent
 sets questions, answers all of them, and judges the others; in `exam` (§4.2) one central examiner
-sets and judges alone. The questions are sealed before any answer is asked.
+sets and judges alone. The questions are sealed before any answer is asked, but for those that the
+pilot tries: whoever sets the others is shown no answer.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ from peerexam.protocols.progress import Progress
 from peerexam.protocols.question_notes import Annotated, annotate, write_notes
 from peerexam.protocols.running import examine_all
 from peerexam.protocols.setting import QuestionSet, given_questions
-from peerexam.protocols.setup_digest import setup_digest
+from peerexam.protocols.setup_digest import input_digests, setup_digest
 from peerexam.protocols.staging import Stage, stage
 from peerexam.protocols.standing_records import Standing
 from peerexam.runfolder import RunFolder
@@ -143,7 +144,7 @@ async def _hold(
     tally.lost = scene.lost()
     tally.odd_endings = scene.odd_endings()
     _note(progress, "counting the votes")
-    return finish(config, folder, scene.fingerprints, questions, tally)
+    return finish(config, folder, scene.fingerprints, questions, tally, input_digests(config))
 
 
 async def _pilot(config: ExamConfig, scene: Stage, progress: Progress | None) -> None:
@@ -169,7 +170,7 @@ async def _before_any_question(
     tally.stopped = str(reached)
     tally.lost = scene.lost()
     tally.odd_endings = scene.odd_endings()
-    return finish(config, folder, scene.fingerprints, none, tally)
+    return finish(config, folder, scene.fingerprints, none, tally, input_digests(config))
 
 
 def run(

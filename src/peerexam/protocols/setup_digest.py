@@ -13,6 +13,12 @@ from pydantic.main import IncEx
 import peerexam
 from peerexam.calls import Json, canonical_json
 from peerexam.protocols.config import ExamConfig, RoleName
+from peerexam.records import to_json
+from peerexam.runfolder.sealing import seal_of
+from peerexam.tasks.question_file import load_questions
+
+QUESTIONS = "questions.file"
+"""The place of the user's own questions among the inputs."""
 
 _OF_AN_AGENT: IncEx = {"limits", "budget", "price", "api_key_env"}
 FREE: Mapping[str, IncEx | bool] = {
@@ -47,15 +53,33 @@ def setup_digest(
     played = [[agent.name for agent in config.agents_in(role)] for role in get_args(RoleName)]
     body = [settings, played, dict(fingerprints), questions]
     digest.update(canonical_json(body).encode("utf-8", "surrogatepass"))
-    for name, path in _files(config):
-        digest.update(name.encode() + hashlib.sha256(path.read_bytes()).digest())
+    for name, content in file_digests(config).items():
+        digest.update(name.encode() + bytes.fromhex(content))
     return digest.hexdigest()
 
 
+def input_digests(config: ExamConfig) -> dict[str, str]:
+    """SHA-256 of the content of every file that decides records, by its place in the config.
+
+    Raises:
+        SetupError: The questions' file cannot be read.
+    """
+    file = config.questions.file
+    if file is None:
+        return file_digests(config)
+    return {**file_digests(config), QUESTIONS: seal_of(map(to_json, load_questions(file)))}
+
+
+def file_digests(config: ExamConfig) -> dict[str, str]:
+    """The same of prompts and rubric alone."""
+    return {name: hashlib.sha256(p.read_bytes()).hexdigest() for name, p in _files(config)}
+
+
 def _files(config: ExamConfig) -> Iterator[tuple[str, Path]]:
-    yield from sorted(config.prompts.items())
+    for name, path in sorted(config.prompts.items()):
+        yield f"prompts.{name}", path
     if config.judging.rubric is not None:
-        yield "rubric", config.judging.rubric
+        yield "judging.rubric", config.judging.rubric
 
 
 @functools.cache
