@@ -118,6 +118,7 @@ LONG = {
     "backticks": "Verdict: Response 1" + "`" * 900_000 + "x",
     "blanks": "Verdict:" + " " * 900_000 + "x",
     "tags": "<answer><x>" * 80_000,
+    "thinking tags": "<think>'</think>'" * 50_000,
 }
 
 

@@ -7,6 +7,7 @@ and no key is in a completion or an error that leaves here.
 
 from __future__ import annotations
 
+import asyncio
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
@@ -18,6 +19,9 @@ from peerexam.agents.rejections import Rejection, naming, rejection_in
 from peerexam.agents.wire import Wire, WireReply
 from peerexam.calls import Completion, Json, Request
 from peerexam.errors import BadKeyError, CallError, OverloadedError
+
+_LONG = 100_000
+"""Bytes above which reading a reply may take longer than the loop should be held."""
 
 
 class Dialect(Protocol):
@@ -100,11 +104,19 @@ class HostedAgent(Provider):
         while True:
             sent = self._dialect.body(request)
             reply = await self._wire.post({**self._extra, **sent} if self._extra else sent)
-            said = self._understood(reply, request)
+            said = await self._read_beside_the_loop(reply, request)
             if isinstance(said, Completion):
                 return said
             if not self._dialect.adapt(said, sent, request):
                 raise self._refusal(said, sent)
+
+    async def _read_beside_the_loop(
+        self, reply: WireReply, request: Request
+    ) -> Completion | Rejection:
+        """A long reply is read in a thread, so that signals and other calls are still heard."""
+        if len(reply.body) <= _LONG:
+            return self._understood(reply, request)
+        return await asyncio.to_thread(self._understood, reply, request)
 
     def _understood(self, reply: WireReply, request: Request) -> Completion | Rejection:
         """A reply's completion, or what the server said instead.

@@ -160,7 +160,9 @@ class Asker:
     ) -> tuple[Message, ...]:
         chat = "chat" in self.agent.features
         words = self.prompts.render(reask, chat, problem=problem, **fields).text
-        quote = (without_thinking(reply) or "").strip()[:_LONGEST_QUOTE]
+        # Of a very long reply nothing is repeated: looking for its thinking would hold the loop.
+        said = without_thinking(reply) if len(reply) <= _LONG else None
+        quote = (said or "").strip()[:_LONGEST_QUOTE]
         last = messages[-1]
         if not chat:
             return (*messages[:-1], Message("user", last.content + quote + words))
