@@ -30,7 +30,7 @@ def interval_with_p(
     Args:
         at: From a confidence to the interval's ends; the wider, the higher the confidence.
         confidence: Of the interval that is wanted.
-        finest: The smallest level that the construction can tell of; no p-value is below it, but
+        finest: The smallest level that the construction resolves; no p-value is below it, but
             where the interval wanted is itself finer.
 
     Returns:
@@ -64,7 +64,7 @@ def percentile_with_p(
 ) -> tuple[float, float, float]:
     """`interval_with_p` for bootstrap values and their expanded percentile interval.
 
-    No p-value is smaller than so many draws of so few clusters can tell of: there the interval's
+    No p-value is smaller than so many draws of so few clusters resolve: there the interval's
     tail would hold less than one draw.
 
     Args:
