@@ -64,7 +64,7 @@ async def test_variants_are_asked_as_told_and_stand_side_by_side(tmp_path: Path)
 async def test_a_judge_has_no_say_on_its_own_model_behind_examples(tmp_path: Path) -> None:
     judging = {"roles": ["examiner", "judge"], "model": "openai/m@http://127.0.0.1:9/v1"}
     config = exam(tmp_path, judge=judging, shown={"shots": 5})
-    await run_exam(config, tmp_path / "run", agents=players())
+    await run_exam(config, tmp_path / "run", agents=players(), pilot=False)
     assert list(RunFolder(tmp_path / "run").marks()) == []
 
 
