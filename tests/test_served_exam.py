@@ -48,7 +48,7 @@ async def test_a_served_model_sits_an_exam_through_the_official_sdk(tmp_path: Pa
                 "limits": {"concurrency": 4},
             }
         )
-        outcome = await run_exam(config, tmp_path / "run")
+        outcome = await run_exam(config, tmp_path / "run", pilot=False)
     assert outcome.status == "complete", outcome.reason
     folder = RunFolder(tmp_path / "run")
     answers = list(folder.answers())
