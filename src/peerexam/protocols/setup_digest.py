@@ -28,7 +28,7 @@ FREE: Mapping[str, IncEx | bool] = {
     "output": True,
     "prompts": True,
     "questions": {"file"},
-    "judging": {"rubric"},
+    "judging": {"rubric", "fitness", "quorum"},
     "agents": {"__all__": _OF_AN_AGENT},
 }
 """What may change between two sessions without changing a record; of files the content counts."""
