@@ -51,7 +51,9 @@ async def hold(
     """Hold the exam in `folder/run`; calls that were asked for, and those of them paid for."""
     progress = Progress()
     agents = {name: ScriptedAgent(partial(answers, name), name) for name in NAMES}
-    await run_exam(config, folder / "run", agents=agents, progress=progress, pilot=False)
+    await run_exam(
+        config, folder / "run", agents=agents, progress=progress, pilot=False, replace=True
+    )
     seen = progress.snapshot()
     return seen.done, seen.done - seen.replayed
 
