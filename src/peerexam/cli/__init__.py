@@ -17,6 +17,10 @@ _RESUMABLE = ("run", "rejudge", "add", "generate", "probe")
 COMPLETE, FAILED, BAD_SETUP, PARTIAL, NO_STANDINGS, STOPPED = 0, 1, 2, 3, 4, 130
 
 
+_pressed: list[int] = []
+"""Signals that `_press` has heard."""
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command.
 
@@ -44,6 +48,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _press(number: int, frame: object) -> None:
     """Ctrl-C while no event loop runs: what is being written is left whole."""
     signal.signal(signal.SIGINT, _press_again)
+    _pressed.append(number)
     raise KeyboardInterrupt
 
 
@@ -70,6 +75,8 @@ def _perform(given: Sequence[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
     except Exception as error:
+        if _pressed:  # in the middle of an import, which made another error of it
+            raise KeyboardInterrupt from None
         return _failed(error, debug=arguments.debug)
 
 
