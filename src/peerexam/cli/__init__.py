@@ -35,7 +35,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if argv is None else argv)
     try:
         return _perform(given)
-    except KeyboardInterrupt:
+    except BaseException as error:
+        if not _pressed and not isinstance(error, KeyboardInterrupt):
+            raise
         if argv is not None:
             return _stopped(given)
         signal.signal(signal.SIGINT, _press_again)
