@@ -28,9 +28,9 @@ _ENTRIES = (
 )
 # The first schema kept keys as text, which comes before every blob.
 _KEYS_FROM = (
-    "SELECT key FROM (SELECT key FROM calls WHERE key BETWEEN ?1 AND ?2 OR key BETWEEN ?3 AND ?4"
-    " UNION SELECT key FROM failures WHERE key BETWEEN ?1 AND ?2 OR key BETWEEN ?3 AND ?4)"
-    " ORDER BY key LIMIT ?5"
+    "SELECT key FROM (SELECT key FROM calls WHERE key BETWEEN ? AND ? OR key BETWEEN ? AND ?"
+    " UNION SELECT key FROM failures WHERE key BETWEEN ? AND ? OR key BETWEEN ? AND ?)"
+    " ORDER BY key LIMIT ?"
 )
 
 
@@ -133,5 +133,6 @@ class SqliteReader:
         """See `CallReader`."""
         low, high = (prefix.ljust(KEY_DIGITS, digit) for digit in "0f")
         with refusals(self._path):
-            bounds = (bytes.fromhex(low), bytes.fromhex(high), low, high, most)
-            return [shown_key(key) for (key,) in self._connection.execute(_KEYS_FROM, bounds)]
+            bounds = (bytes.fromhex(low), bytes.fromhex(high), low, high)
+            found = self._connection.execute(_KEYS_FROM, (*bounds, *bounds, most))
+            return [shown_key(key) for (key,) in found]

@@ -46,8 +46,8 @@ _PAGE = 200  # stored calls read at once by an audit
 # Texts are read as bytes: our strings may hold lone surrogates, which are no UTF-8.
 _FIND = "SELECT CAST(completion AS BLOB) FROM calls WHERE key = ?"
 _FIND_EITHER = (  # one statement, since each takes a look at what other processes wrote
-    "SELECT CAST(completion AS BLOB), NULL FROM calls WHERE key = ?1 UNION ALL"
-    " SELECT NULL, CAST(failure AS BLOB) FROM failures WHERE key = ?1"
+    "SELECT CAST(completion AS BLOB), NULL FROM calls WHERE key = ? UNION ALL"
+    " SELECT NULL, CAST(failure AS BLOB) FROM failures WHERE key = ?"
 )
 _ENTRIES = (
     "SELECT key, CAST(name AS BLOB), CAST(fingerprint AS BLOB), CAST(request AS BLOB),"
@@ -170,7 +170,7 @@ class SqliteLedger:
             LedgerFileError: As `completion`.
         """
         with reading(self.path):
-            rows = self._reader.execute(_FIND_EITHER, (stored_key(key),)).fetchall()
+            rows = self._reader.execute(_FIND_EITHER, (stored_key(key),) * 2).fetchall()
             answered = next((answer for answer, _ in rows if answer is not None), None)
             if answered is not None:
                 return completion_of(key, answered)
