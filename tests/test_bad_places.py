@@ -183,3 +183,29 @@ def test_two_presses_while_it_starts_end_without_a_traceback(
     assert process.returncode == 130, said
     assert "Traceback" not in said
     assert "KeyboardInterrupt" not in said
+
+
+def test_a_press_in_a_finalizer_is_heard_after_it(tmp_path: Path) -> None:
+    """Python drops what is raised there: the import system's own callbacks are such places."""
+    begin = """
+import os, signal, sys, time
+import peerexam.cli
+
+class Finalized:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0)
+
+def perform(given):
+    Finalized()
+    time.sleep(20)
+
+peerexam.cli._perform = perform
+sys.exit(peerexam.cli.main())
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", begin, "run"], capture_output=True, text=True, timeout=15
+    )
+    assert ended.returncode == 130
+    assert ended.stderr.startswith("stopped\n")
+    assert "Traceback" not in ended.stderr

@@ -32,6 +32,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     if argv is None:  # the process is ours
         signal.signal(signal.SIGINT, _press)
+        sys.unraisablehook = _unraisable
     given = list(sys.argv[1:] if argv is None else argv)
     try:
         return _perform(given)
@@ -52,6 +53,22 @@ def _press(number: int, frame: object) -> None:
     signal.signal(signal.SIGINT, _press_again)
     _pressed.append(number)
     raise KeyboardInterrupt
+
+
+def _unraisable(lost: sys.UnraisableHookArgs) -> None:
+    """A press in a finalizer or a weak reference's callback is pressed again a moment later.
+
+    Python drops what is raised there, and imports are full of such places.
+    """
+    if not _pressed or not issubclass(lost.exc_type, KeyboardInterrupt):
+        sys.__unraisablehook__(lost)
+        return
+    import threading
+
+    signal.signal(signal.SIGINT, _press)
+    later = threading.Timer(0.01, os.kill, [os.getpid(), signal.SIGINT])
+    later.daemon = True
+    later.start()
 
 
 def _press_again(number: int, frame: object) -> None:
