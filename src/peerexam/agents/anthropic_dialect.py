@@ -7,8 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from peerexam.agents.openai_dialect import refused_parameter
-from peerexam.agents.rejections import Rejection
+from peerexam.agents.rejections import Rejection, refused_parameter
 from peerexam.agents.sendable import sendable
 from peerexam.agents.token_room import TokenRoom
 from peerexam.calls import Json, Message, Request

@@ -14,8 +14,7 @@ from typing import Any, Protocol
 
 from peerexam.agents.base import Feature, Provider
 from peerexam.agents.blotting import Blot
-from peerexam.agents.openai_dialect import refused_parameter
-from peerexam.agents.rejections import Rejection, naming, rejection_in
+from peerexam.agents.rejections import Rejection, naming, refused_parameter, rejection_in
 from peerexam.agents.wire import Wire, WireReply
 from peerexam.calls import Completion, Json, Request
 from peerexam.errors import BadKeyError, CallError, OverloadedError

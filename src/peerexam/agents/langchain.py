@@ -33,8 +33,8 @@ from peerexam.agents.langchain_clients import OpenModel, open_model
 from peerexam.agents.langchain_errors import read_failure
 from peerexam.agents.langchain_identity import identity_of, model_name, secrets_of
 from peerexam.agents.langchain_reply import read_broken_off, read_result
-from peerexam.agents.openai_dialect import Dialect, refused_parameter
-from peerexam.agents.rejections import Rejection, naming
+from peerexam.agents.openai_dialect import Dialect
+from peerexam.agents.rejections import Rejection, naming, refused_parameter
 from peerexam.agents.spec import AgentSpec
 from peerexam.calls import Completion, Request
 from peerexam.errors import (

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
-from peerexam.agents.rejections import Rejection
+from peerexam.agents.rejections import Rejection, refused_parameter
 from peerexam.agents.sendable import sendable
 from peerexam.agents.token_room import TokenRoom
 from peerexam.calls import Form, Message, Request
@@ -141,20 +141,6 @@ class Dialect:
         if self._merges_turns:
             turns = _merged(turns)
         return [{"role": role, "content": content} for role, content in turns]
-
-
-def refused_parameter(rejection: Rejection, sent: Mapping[str, Any]) -> str | None:
-    """The parameter of ours that a refusal names, by its `param` or in its words."""
-    names = [name for name in sent if name not in ("messages", "prompt", "model")]
-    if rejection.param is not None:
-        param = rejection.param.split(".")[-1] if rejection.param not in names else rejection.param
-        return param if param in names else None
-    places = {
-        name: found.start()
-        for name in names
-        if (found := re.search(rf"\b{re.escape(name)}\b", rejection.message))
-    }
-    return min(places, key=places.__getitem__) if places else None
 
 
 def _form(form: Form | None) -> dict[str, Any]:

@@ -237,3 +237,17 @@ def _text(value: Any) -> str:
         return "" if value is None else str(value)[:_LONGEST_READ]
     except (ValueError, RecursionError):  # an integer of thousands of digits, a list in a list in …
         return ""
+
+
+def refused_parameter(rejection: Rejection, sent: Mapping[str, Any]) -> str | None:
+    """The parameter of ours that a refusal names, by its `param` or in its words."""
+    names = [name for name in sent if name not in ("messages", "prompt", "model")]
+    if rejection.param is not None:
+        param = rejection.param.split(".")[-1] if rejection.param not in names else rejection.param
+        return param if param in names else None
+    places = {
+        name: found.start()
+        for name in names
+        if (found := re.search(rf"\b{re.escape(name)}\b", rejection.message))
+    }
+    return min(places, key=places.__getitem__) if places else None

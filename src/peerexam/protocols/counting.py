@@ -17,7 +17,7 @@ from peerexam.protocols.checks import PLAYS_DIRECTLY
 from peerexam.protocols.config import AgentConfig, ExamConfig, RoleName
 from peerexam.protocols.domains import domain_count
 from peerexam.protocols.own_answers import own_answers
-from peerexam.protocols.probing_exam import probe_plan
+from peerexam.protocols.probing import probe_plan
 from peerexam.protocols.spans import Span, comparisons, exactly, total
 from peerexam.protocols.token_limits import Reply, token_limit
 

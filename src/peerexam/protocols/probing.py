@@ -24,6 +24,7 @@ from peerexam.examiners.canaries import (
 )
 from peerexam.examiners.judging import PromptJudge
 from peerexam.protocols.concurrency import in_order, together
+from peerexam.protocols.config import ExamConfig
 from peerexam.records import HARMLESS, PLAIN, Answer, Mark, Probe, Verdict
 from peerexam.runfolder import RecordWriter, RunFolder
 
@@ -176,3 +177,11 @@ def write_probes(folder: RunFolder, probes: Sequence[Probe]) -> None:
     with RecordWriter(path) as writer:
         for probe in probes:
             writer.emit(probe)
+
+
+def probe_plan(config: ExamConfig) -> ProbePlan | None:
+    """What an exam plays to its judges: what they are asked in it; None where it asks for none."""
+    judging = config.judging
+    plan = ProbePlan(verdicts=judging.ranking != "none", marks=judging.marks)
+    asked = judging.fitness.max_attack_success < 1 and (plan.verdicts or plan.marks)
+    return plan if asked else None

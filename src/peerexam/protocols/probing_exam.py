@@ -9,7 +9,7 @@ from peerexam.errors import BudgetReachedError
 from peerexam.examiners.base import Judge
 from peerexam.protocols.config import ExamConfig
 from peerexam.protocols.examination import Block
-from peerexam.protocols.probing import ProbePlan, by_judge, probe_judges, write_probes
+from peerexam.protocols.probing import by_judge, probe_judges, probe_plan, write_probes
 from peerexam.protocols.running import Tally
 from peerexam.records import Probe, Question
 from peerexam.runfolder import RunFolder
@@ -45,14 +45,6 @@ class Probed:
         """Add the calls that failed to those of the run."""
         for probe in self.probes:
             tally.count(f"{probe.judge} as judge", probe.state, probe.reason)
-
-
-def probe_plan(config: ExamConfig) -> ProbePlan | None:
-    """What an exam plays to its judges: what they are asked in it; None where it asks for none."""
-    judging = config.judging
-    plan = ProbePlan(verdicts=judging.ranking != "none", marks=judging.marks)
-    asked = judging.fitness.max_attack_success < 1 and (plan.verdicts or plan.marks)
-    return plan if asked else None
 
 
 async def probe_for_fitness(

@@ -35,8 +35,8 @@ from peerexam.protocols.loading import dump_config, load_config
 from peerexam.protocols.outcome import Outcome
 from peerexam.protocols.pilot import check_judges
 from peerexam.protocols.pilot import pilot as hold_pilot
-from peerexam.protocols.probing import write_probes
-from peerexam.protocols.probing_exam import probe_for_fitness, probe_plan
+from peerexam.protocols.probing import probe_plan, write_probes
+from peerexam.protocols.probing_exam import probe_for_fitness
 from peerexam.protocols.progress import Progress
 from peerexam.protocols.question_notes import Annotated, annotate, write_notes
 from peerexam.protocols.running import examine_all
