@@ -50,7 +50,10 @@ def strict(questions: int, agents: int, rng: np.random.Generator) -> Floats:
 
 
 @pytest.mark.parametrize("exam", [strict, shared_difficulty])
-@pytest.mark.parametrize(("questions", "agents"), [(8, 4), (12, 8), (24, 4)])
+@pytest.mark.parametrize(
+    ("questions", "agents"),
+    [(8, 4), *(pytest.param(*size, marks=pytest.mark.slow) for size in ((12, 8), (24, 4)))],
+)
 def test_alike_agents_are_separated_no_more_often_than_nominal(
     exam: Callable[[int, int, np.random.Generator], Floats], questions: int, agents: int
 ) -> None:
@@ -61,6 +64,7 @@ def test_alike_agents_are_separated_no_more_often_than_nominal(
     assert wrong <= most_by_chance(400, 0.05)
 
 
+@pytest.mark.slow  # the rate is that of alike agents, above
 def test_agents_alike_below_a_better_one_are_separated_no_more_often_than_nominal() -> None:
     # Of 5 agents one is far ahead; an error is any pair among the four that are alike.
     rng = np.random.default_rng(5)
