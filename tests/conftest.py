@@ -26,13 +26,15 @@ from hypothesis import settings as hypothesis_settings
 
 # Nothing here is a test of speed: a busy machine must not fail one. New examples are looked for
 # where somebody works on what they find; a change is let in or not by the same ones each time.
-hypothesis_settings.register_profile(
-    "unhurried",
-    deadline=None,
-    derandomize=bool(os.environ.get("PEEREXAM_SAME_EXAMPLES")),
-    suppress_health_check=[HealthCheck.too_slow],
-)
-hypothesis_settings.load_profile("unhurried")
+for _profile, _examples in (("quick", 25), ("thorough", 200)):
+    hypothesis_settings.register_profile(
+        _profile,
+        max_examples=_examples,
+        deadline=None,
+        derandomize=bool(os.environ.get("PEEREXAM_SAME_EXAMPLES")),
+        suppress_health_check=[HealthCheck.too_slow],
+    )
+hypothesis_settings.load_profile("quick")  # the other one by --hypothesis-profile=thorough
 
 
 @dataclass(frozen=True)

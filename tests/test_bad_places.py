@@ -160,7 +160,10 @@ def test_a_disk_that_fills_up_with_records_is_named(tmp_path: Path, chat_server:
     assert len(server.requests) == 120 >= asked > 0, "what was paid for is in the ledger"
 
 
-@pytest.mark.parametrize("after", [0.12, 0.2, 0.35, 0.5, 0.8])
+@pytest.mark.parametrize(
+    "after",
+    [0.2, *(pytest.param(moment, marks=pytest.mark.slow) for moment in (0.12, 0.35, 0.5, 0.8))],
+)
 @pytest.mark.parametrize("command", [["run", "exam.yaml", "--out", "out"], ["selftest"]])
 def test_two_presses_while_it_starts_end_without_a_traceback(
     tmp_path: Path, chat_server: Any, after: float, command: list[str]

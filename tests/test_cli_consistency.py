@@ -102,6 +102,7 @@ def test_what_is_wrong_is_said_before_any_model_is_asked(
 
 
 @needs_smollm2
+@pytest.mark.slow  # long prompts; above, scripted agents take the same way
 def test_real_weights_go_through_all_three(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     sums = ["arithmetic", "--graphs", "5", "--height", "2", "--digits", "1"]
     for arguments in (sums, ["geoquery", "geo", "--shots", "2"], ["hypothetical", "--limit", "1"]):

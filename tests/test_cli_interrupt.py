@@ -123,7 +123,14 @@ LONG = {
 
 
 @pytest.mark.timeout(120)
-@pytest.mark.parametrize("reply", LONG.values(), ids=list(LONG))
+@pytest.mark.parametrize(
+    "reply",
+    # One run in the quick suite; test_linear_readers.py goes over all such replies without a run.
+    [
+        pytest.param(text, id=name, marks=[] if name == "tags" else pytest.mark.slow)
+        for name, text in LONG.items()
+    ],
+)
 def test_a_run_whose_judge_writes_a_million_characters_ends_when_it_is_told_to(
     reply: str, chat_server: Callable[..., Any], tmp_path: Path
 ) -> None:

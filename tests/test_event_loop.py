@@ -47,7 +47,6 @@ LOOPS = [
     ),
     "asyncio",
 ]
-SIGNALS = [signal.SIGINT, signal.SIGTERM]
 
 posix = pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals")
 
@@ -86,7 +85,9 @@ def stored(folder: Path) -> int:
 
 @posix
 @pytest.mark.parametrize("loop", LOOPS)
-@pytest.mark.parametrize("signal_number", SIGNALS)
+@pytest.mark.parametrize(
+    "signal_number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)]
+)
 def test_a_signal_lets_what_was_sent_land_and_the_same_command_asks_the_rest(
     tmp_path: Path, loop: str, signal_number: signal.Signals
 ) -> None:

@@ -24,6 +24,10 @@ def test_without_it():
 @pytest.mark.skipif(True, reason="no full moon")
 def test_at_another_time():
     pass
+
+@pytest.mark.slow
+def test_at_length():
+    pass
 """
 
 DOCTESTS = '''
@@ -41,6 +45,7 @@ SETTINGS = """
 [pytest]
 testpaths = src tests
 addopts = --doctest-modules --import-mode=importlib
+markers = slow
 """
 
 
@@ -77,32 +82,45 @@ def install(project: Path) -> None:
     (project / "extras" / "some_extra_package.py").write_text("ANSWER = 42\n")
 
 
-def test_a_missing_package_skips_its_tests_and_doctests_in_one_line(project: Path) -> None:
-    done = pytest_in(project)
+in_one_and_in_two_processes = pytest.mark.parametrize("workers", ["0", "2"])
+
+
+@in_one_and_in_two_processes
+def test_a_missing_package_skips_its_tests_and_doctests_in_one_line(
+    project: Path, workers: str
+) -> None:
+    done = pytest_in(project, "-p", "xdist", "-n", workers, "-m", "not slow")
     assert done.returncode == 0, done.stdout
     assert "skipped, since not installed: some_extra_package (2)" in done.stdout
     assert "skipped for other reasons: 1" in done.stdout
     assert "1 passed, 3 skipped" in done.stdout
 
 
-def test_where_nothing_may_be_missing_the_run_fails(project: Path) -> None:
-    done = pytest_in(project, "--nothing-missing")
+@in_one_and_in_two_processes
+def test_where_nothing_may_be_missing_the_run_fails(project: Path, workers: str) -> None:
+    done = pytest_in(project, "-p", "xdist", "-n", workers, "--nothing-missing")
     assert done.returncode == 1
     assert "nothing may be missing, and is: some_extra_package" in done.stdout
 
 
-def test_what_was_skipped_runs_by_itself_once_it_can(project: Path) -> None:
-    pytest_in(project)
+@in_one_and_in_two_processes
+def test_what_was_skipped_runs_by_itself_once_it_can(project: Path, workers: str) -> None:
+    parallel = ("-p", "xdist", "-n", workers)
+    pytest_in(project, *parallel, "-m", "not slow")
     install(project)
-    done = pytest_in(project, "--only-skipped", "--nothing-missing")
+    done = pytest_in(project, *parallel, "--only-skipped", "--nothing-missing")
     assert done.returncode == 0, done.stdout
-    assert "2 passed, 2 deselected" in done.stdout
+    assert "2 passed" in done.stdout
+    done = pytest_in(project, *parallel, "--only-skipped", "--and-slow", "--nothing-missing")
+    assert done.returncode == 0, done.stdout
+    assert "3 passed" in done.stdout
 
 
-def test_where_nothing_was_skipped_nothing_is_left_to_run(project: Path) -> None:
+@in_one_and_in_two_processes
+def test_where_nothing_was_skipped_nothing_is_left_to_run(project: Path, workers: str) -> None:
     install(project)
     pytest_in(project)
-    done = pytest_in(project, "--only-skipped", "--nothing-missing")
+    done = pytest_in(project, "-p", "xdist", "-n", workers, "--only-skipped", "--nothing-missing")
     assert done.returncode == 0, done.stdout
 
 

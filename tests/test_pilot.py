@@ -274,7 +274,7 @@ async def test_one_unlucky_question_stops_nothing(chat_server: Any, tmp_path: Pa
         {"questions": {"levels": {"classifiers": ["ann"]}}},
     ],
 )
-@pytest.mark.parametrize("share", [1.0, 0.4])
+@pytest.mark.parametrize("share", [0.4, pytest.param(1.0, marks=pytest.mark.slow)])
 async def test_whatever_the_exam_the_pilot_asks_nothing_that_it_would_not(
     chat_server: Any, tmp_path: Path, more: dict[str, Any], share: float
 ) -> None:

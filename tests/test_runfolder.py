@@ -95,7 +95,7 @@ def write_all(path: Path, all_records: list[Answer]) -> None:
             writer.emit(record)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(records, max_size=6))
 def test_records_come_back_as_they_were(tmp_path: Path, many: list[Record]) -> None:
     folder = RunFolder(tmp_path / "run")
@@ -117,7 +117,7 @@ def test_a_line_is_what_the_standard_library_writes(record: Record) -> None:
     assert record_line(record) == expected.encode() + b"\n"
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     many=st.lists(texts, max_size=5),
     cut=st.integers(0, 400),
@@ -275,7 +275,7 @@ def alone(lines: list[bytes]) -> tuple[list[tuple[int, Any]], int | None]:
     return found, None
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(_LINES, max_size=5))
 def test_lines_read_together_are_what_each_of_them_is_alone(
     tmp_path: Path, lines: list[bytes]
@@ -328,7 +328,7 @@ def test_a_record_without_its_keys_is_named_by_line_and_key(
         list(getattr(RunFolder(tmp_path), name)())
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(records, max_size=6), st.booleans())
 def test_columns_hold_what_the_records_hold(
     tmp_path: Path, many: list[Record], imported: bool
@@ -362,7 +362,7 @@ MARKS = st.builds(
 )
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(MARKS, max_size=6))
 def test_a_dimension_is_a_column_of_a_file_as_of_records(tmp_path: Path, many: list[Mark]) -> None:
     (tmp_path / "marks.jsonl").write_bytes(b"".join(map(record_line, many)))

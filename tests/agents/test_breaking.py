@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from peerexam.agents.breaking import Breaker, Breaking
@@ -77,7 +77,6 @@ async def test_so_many_failed_calls_in_a_row_give_an_agent_up() -> None:
 
 
 @given(st.lists(st.sampled_from([SUCCESS, FAULT, OWN]), max_size=30), st.integers(1, 4))
-@settings(max_examples=60, deadline=None)
 def test_an_agent_is_lost_where_so_many_calls_failed_since_the_last_answer(
     events: list[str], most: int
 ) -> None:

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from peerexam.agents.budget import Admission, BudgetLimits, BudgetMeter, Spend
@@ -38,7 +38,6 @@ limits = st.builds(
 
 
 @given(limits, limits, st.lists(st.floats(0, 1), min_size=1, max_size=30), st.integers(0, 60))
-@settings(max_examples=80, deadline=None)
 def test_no_budget_is_ever_exceeded_whatever_runs_at_once(
     run: BudgetLimits, own: BudgetLimits, shares: list[float], max_tokens: int
 ) -> None:
@@ -181,7 +180,6 @@ async def _question(
 @given(
     budget=st.integers(0, 60), most=st.integers(1, 8), used=st.integers(1, 8), n=st.integers(1, 12)
 )
-@settings(max_examples=80, deadline=None)
 def test_a_budget_ends_between_questions_and_never_within_one(
     budget: int, most: int, used: int, n: int
 ) -> None:

@@ -4,7 +4,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from peerexam.agents.function import ScriptedAgent
@@ -148,7 +148,6 @@ class Crowd:
     st.integers(1, 6),
     st.booleans(),
 )
-@settings(max_examples=100, deadline=None)
 def test_places_are_neither_lost_nor_doubled(steps: list[str], ceiling: int, adapts: bool) -> None:
     async def run() -> None:
         crowd = Crowd(Gate(ceiling, start=1 if adapts else None))

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 torch = pytest.importorskip("torch")
@@ -24,7 +24,6 @@ from peerexam.agents.hf_generation import (  # noqa: E402  (it needs torch)
 logits = st.lists(st.floats(-20, 20), min_size=1, max_size=40)
 
 
-@settings(deadline=None)
 @given(logits, st.floats(0.01, 0.999))
 def test_a_nucleus_is_the_smallest_set_of_likeliest_tokens_that_reaches_p(
     values: list[float], top_p: float
@@ -42,7 +41,6 @@ def test_a_nucleus_is_the_smallest_set_of_likeliest_tokens_that_reaches_p(
     assert not outside or max(outside) <= min(chosen) + 1e-12
 
 
-@settings(deadline=None)
 @given(logits, st.integers(1, 50))
 def test_top_k_keeps_the_k_likeliest(values: list[float], top_k: int) -> None:
     kept = within(torch.tensor(values, dtype=torch.float64), 1.0, top_k).tolist()

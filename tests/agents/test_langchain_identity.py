@@ -12,7 +12,7 @@ import pytest
 langchain_openai = pytest.importorskip("langchain_openai")
 langchain_anthropic = pytest.importorskip("langchain_anthropic")
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.language_models.fake_chat_models import FakeListChatModel
 
@@ -97,7 +97,6 @@ def test_a_key_that_is_called_for_is_known_once_the_client_has_it() -> None:
         max_leaves=10,
     )
 )
-@settings(max_examples=50, deadline=None)
 def test_whatever_is_bound_the_fingerprint_can_be_written(value: object) -> None:
     model = FakeListChatModel(responses=["x"])
     canonical_json(identity_of(model, {"option": value}))

@@ -3,7 +3,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from peerexam.agents.function import ScriptedAgent
@@ -32,7 +32,6 @@ def _ask(number: int, max_tokens: int = 10) -> Request:
 
 
 @given(limit=st.integers(1, 8), calls=st.integers(1, 40), yields=st.integers(0, 3))
-@settings(max_examples=40, deadline=None)
 def test_never_more_at_once_than_allowed_and_as_many_as_allowed(
     limit: int, calls: int, yields: int
 ) -> None:
@@ -61,7 +60,6 @@ def test_never_more_at_once_than_allowed_and_as_many_as_allowed(
     per_minute=st.integers(1, 600),
     amounts=st.lists(st.integers(1, 50), min_size=1, max_size=30),
 )
-@settings(max_examples=60, deadline=None)
 def test_a_bucket_gives_out_no_more_than_flows_in(per_minute: int, amounts: list[int]) -> None:
     time = VirtualTime()
     taken: list[tuple[float, int]] = []

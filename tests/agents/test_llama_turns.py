@@ -38,7 +38,7 @@ def single() -> Iterator[Turns]:
     turns.close()
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(
     st.lists(st.sampled_from(["generate", "score"]), max_size=24),
     st.integers(1, 4),

@@ -11,7 +11,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from peerexam.agents.budget import BudgetLimits, BudgetMeter
@@ -146,7 +146,6 @@ TOKENS = st.integers(0, 2_000_000)
 AT = st.datetimes(datetime(2024, 1, 1), datetime(2030, 1, 1), timezones=st.just(UTC))
 
 
-@settings(max_examples=300, deadline=None)
 @given(st.sampled_from(MODELS), TOKENS, TOKENS, st.floats(0, 1), AT)
 def test_every_model_costs_what_the_list_itself_works_out(
     pair: tuple[types.Provider, types.ModelInfo],

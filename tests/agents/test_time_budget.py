@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from peerexam.agents.breaking import Breaker
@@ -224,7 +224,6 @@ async def test_a_replayed_question_says_nothing_of_how_long_the_next_one_takes()
     calls=st.integers(1, 4),
     n=st.integers(1, 8),
 )
-@settings(max_examples=60, deadline=None)
 def test_an_agents_time_ends_between_questions_once_the_first_call_is_known(
     limit: int, seconds: int, calls: int, n: int
 ) -> None:

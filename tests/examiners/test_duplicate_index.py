@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from peerexam.examiners.duplicate_index import DuplicateIndex, repetitions
@@ -20,7 +20,6 @@ def by_brute_force(texts: list[str], threshold: float) -> list[int | None]:
     return found
 
 
-@settings(deadline=None, max_examples=200)
 @given(st.lists(QUESTION, max_size=25), THRESHOLD)
 @example(["a b c d e", "a b c d e f g h i j k l m n o p"], 0.8)  # contained in a longer one
 @example(["a b c d e f g h i j k l m n o p", "a b c d e"], 0.8)  # and the other way round
@@ -31,7 +30,6 @@ def test_the_index_finds_what_comparing_with_every_earlier_question_finds(
     assert list(repetitions(texts, threshold)) == by_brute_force(texts, threshold)
 
 
-@settings(deadline=None, max_examples=100)
 @given(st.lists(QUESTION, min_size=1, max_size=12), st.data())
 def test_a_question_with_some_words_changed_is_found_as_by_brute_force(
     texts: list[str], data: st.DataObject

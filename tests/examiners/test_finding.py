@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from peerexam.agents.base import Feature
@@ -71,7 +71,6 @@ def test_a_location_is_read_strictly(reply: str, location: int | None) -> None:
 
 
 @given(st.integers(1, 50), st.integers(1, 60))
-@settings(deadline=None)
 def test_every_number_within_the_trace_is_read_and_no_other(thoughts: int, number: int) -> None:
     found = read_location(f"Mistake: {number}", thoughts)
     assert isinstance(found, Unreadable) if number > thoughts else found == number

@@ -3,7 +3,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from peerexam.examiners.identifiers import follow_up_id, question_id, slug
@@ -41,7 +41,6 @@ def test_namesakes_in_different_places_of_the_taxonomy_stay_apart() -> None:
     assert one != question_id("a", Domain("Other", ("Sports", "Other")), 1)
 
 
-@settings(deadline=None, max_examples=150)
 @given(
     st.tuples(st.text(max_size=50), st.text(max_size=50)),
     st.tuples(st.text(max_size=50), st.text(max_size=50)),

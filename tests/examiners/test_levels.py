@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from peerexam.agents.base import Feature
@@ -98,14 +98,12 @@ def test_what_is_no_declared_level_is_unreadable(reply: str) -> None:
     assert isinstance(read_level(reply), Unreadable)
 
 
-@settings(deadline=None)
 @given(st.text())
 def test_the_reader_never_raises(reply: str) -> None:
     found = read_level(reply)
     assert found in LEVELS or isinstance(found, Unreadable)
 
 
-@settings(deadline=None)
 @given(
     st.sampled_from(LEVELS), st.sampled_from(LEVELS), st.sampled_from([" or ", " / ", ", ", "|"])
 )
@@ -113,7 +111,6 @@ def test_two_levels_in_one_line_are_never_guessed_between(one: str, other: str, 
     assert isinstance(read_level(f"Level: {one}{by}{other}"), Unreadable)
 
 
-@settings(deadline=None)
 @given(
     st.sampled_from(LEVELS), st.text(alphabet=st.characters(exclude_characters="`>"), max_size=40)
 )

@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from peerexam.examiners.parsing import Unreadable
@@ -152,7 +152,6 @@ def stated(draw: st.DrawFn) -> tuple[dict[str, int], str]:
     return values, opening + "\n".join(lines)
 
 
-@settings(deadline=None, max_examples=200)
 @given(stated())
 def test_any_supported_rendering_of_marks_is_read_back(case: tuple[dict[str, int], str]) -> None:
     values, reply = case
@@ -161,7 +160,6 @@ def test_any_supported_rendering_of_marks_is_read_back(case: tuple[dict[str, int
     assert read_marks(reply, OWN) == Scores(scores, overall)
 
 
-@settings(deadline=None, max_examples=200)
 @given(
     st.one_of(
         st.text(),

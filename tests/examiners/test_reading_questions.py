@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from peerexam.examiners.parsing import Unreadable
@@ -123,14 +123,12 @@ WORDS = st.lists(
 MARKERS = st.sampled_from(["{}. ", "{}) ", "**{}.** ", "{}: ", "Q{}: ", "  {}. ", "- {}. "])
 
 
-@settings(deadline=None, max_examples=150)
 @given(st.lists(WORDS, min_size=1, max_size=8), MARKERS)
 def test_any_numbered_list_is_read_back_whole(questions: list[str], marker: str) -> None:
     reply = "\n".join(marker.format(at) + text for at, text in enumerate(questions, 1))
     assert read_questions(f"Here they are:\n\n{reply}\n\nGood luck!") == tuple(questions)
 
 
-@settings(deadline=None, max_examples=150)
 @given(st.text())
 def test_reading_questions_never_raises(reply: str) -> None:
     found = read_questions(reply)

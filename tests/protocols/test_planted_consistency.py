@@ -13,6 +13,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from peerexam.calls import Request
 from peerexam.protocols.consistency import ask_sums
 from peerexam.protocols.consistency_measures import sums_result
@@ -25,6 +27,8 @@ from peerexam.tasks.arithmetic import graph_of
 from peerexam.tasks.funql import parse_funql
 from peerexam.tasks.geoquery import GeoQuestion
 from peerexam.tasks.geoquery_parts import parts_of
+
+pytestmark = pytest.mark.slow  # the values themselves are planted once in each study's own tests
 
 Chance = Callable[..., float]
 """A number from 0 to 1 that hangs on what is named, and on the draw; see conftest.py."""

@@ -32,6 +32,8 @@ from peerexam.tasks.benchmark_task import Item
 from peerexam.tasks.gsm8k import GSM8K
 from peerexam.tasks.mistakes import Trace
 
+pytestmark = pytest.mark.slow  # the values themselves are planted once in each study's own tests
+
 Chance = Callable[..., float]
 """A number from 0 to 1 that hangs on what is named, and on the draw; see conftest.py."""
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from peerexam.cli import main
@@ -178,7 +178,7 @@ MARKS = st.lists(
         for q, judge, who, n in rows
     ]
 )
-every = settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.too_slow])
+every = settings(max_examples=25)
 
 
 @every

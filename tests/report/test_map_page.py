@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from peerexam.report.map_page import conclusion, map_page
@@ -103,7 +103,6 @@ def test_domains_are_named_in_the_middle_of_their_points() -> None:
         st.tuples(st.floats(-1e3, 1e3), st.floats(-1e3, 1e3), st.sampled_from("abc")), min_size=1
     )
 )
-@settings(max_examples=50)
 def test_every_point_lies_on_the_drawing(points: list[tuple[float, float, str]]) -> None:
     drawn = scatter([point(x, y, author=a) for x, y, a in points], "author", "domain")
     for dot in drawn.dots:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import kendalltau
 
@@ -42,7 +42,6 @@ def test_pairs_of_judges_without_a_tau_are_counted_beside_the_mean() -> None:
     assert mean_agreement([constant]).value is None
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.lists(st.tuples(st.integers(1, 6), st.integers(1, 6)), min_size=2, max_size=40))
 def test_tau_equals_scipys(pairs: list[tuple[int, int]]) -> None:
     x, y = (np.array(column, dtype=np.float64) for column in zip(*pairs, strict=True))
@@ -74,7 +73,6 @@ def ranked(scores: Floats) -> Orders:
     return orders_of_rankings(table, 0)
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.lists(st.tuples(st.integers(1, 4), st.integers(1, 4)), min_size=2, max_size=6))
 def test_ballots_on_one_question_agree_as_scipy_says(pairs: list[tuple[int, int]]) -> None:
     x, y = (np.array(column, dtype=np.float64) for column in zip(*pairs, strict=True))

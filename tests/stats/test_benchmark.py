@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from peerexam.errors import StatisticsError
@@ -155,7 +155,6 @@ MARKS = st.lists(
 )
 
 
-@settings(deadline=None)
 @given(MARKS, st.lists(st.integers(-1, 2), min_size=6, max_size=6))
 def test_all_questions_come_to_the_mean_over_the_judges(
     entries: list[tuple[int, str, str, int | None]], of: list[int]

@@ -159,7 +159,6 @@ def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
     assert 5 <= missed <= 28
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.data())
 def test_showing_every_pair_the_other_way_round_turns_the_first_preference(
     data: st.DataObject,
@@ -187,7 +186,7 @@ def test_showing_every_pair_the_other_way_round_turns_the_first_preference(
         assert ours == pytest.approx(-theirs)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.permutations(AGENTS), st.integers(0, 1000))
 def test_names_and_the_order_of_rows_do_not_matter(names: list[str], seed: int) -> None:
     rng = np.random.default_rng(seed)

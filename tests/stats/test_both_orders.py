@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from peerexam.records import Verdict, Winner
@@ -23,7 +23,6 @@ def agreed(winner: str, loser: str) -> list[Verdict]:
     ]
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.data(), st.sampled_from(RULES), st.sampled_from(["", "j", "k"]))
 def test_the_matrices_hold_what_the_rows_hold(
     data: st.DataObject, rule: Disagreement, orderless: str

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
@@ -15,7 +15,6 @@ from peerexam.stats.proportions import wilson
 from peerexam.stats.tables import Marks, marks_from
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.integers(1, 60).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
 def test_wilson_intervals_equal_scipys(case: tuple[int, int]) -> None:
     successes, trials = case

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from peerexam.records import Mark
@@ -88,7 +88,6 @@ def test_without_pairs_or_marks_there_is_no_gain() -> None:
     assert [[cell.value for cell in row] for row in found.pairs] == [[None], [None]]
 
 
-@settings(deadline=None, max_examples=60)
 @given(st.lists(st.floats(0.1, 100), min_size=1, max_size=6), st.floats(0.1, 5))
 def test_a_gain_is_the_same_whatever_the_unit(before: list[float], factor: float) -> None:
     zero = np.array(before)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
@@ -56,7 +56,6 @@ def test_marks_that_make_table_4s_percentages_give_them_back() -> None:
     assert table.counts.tolist() == [[0 if i == j else 100 for j in range(4)] for i in range(4)]
 
 
-@settings(max_examples=50, deadline=None)
 @given(arrays.arrays(np.float64, (4, 3), elements=st.sampled_from([0.0, 12.5, 40.0, 99.0, NA])))
 def test_the_best_of_every_scaled_column_is_100(percent: Floats) -> None:
     scaled = scaled_columns(percent)

@@ -97,7 +97,7 @@ def test_authors_without_an_advantage_are_accused_at_the_nominal_rate() -> None:
     assert small_p <= 23
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(st.permutations("abcd"), st.integers(0, 1000))
 def test_the_order_of_names_does_not_matter(order: list[str], seed: int) -> None:
     c, authors = sampled({"a": 0.2}, 8, seed)

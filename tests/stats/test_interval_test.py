@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -74,7 +74,6 @@ def verdicts(world: World) -> Comparisons:
 
 
 @given(worlds)
-@settings(max_examples=40, deadline=None)
 def test_self_preference_leaves_0_out_where_its_p_is_small(world: World) -> None:
     found = self_preference(verdicts(world), rounds=400, rng=rng(1), confidence=world[-1])
     whole = [one for one in found if one is not None]
@@ -83,7 +82,6 @@ def test_self_preference_leaves_0_out_where_its_p_is_small(world: World) -> None
 
 
 @given(worlds)
-@settings(max_examples=40, deadline=None)
 def test_home_advantage_leaves_0_out_where_its_p_is_small(world: World) -> None:
     c = verdicts(world)
     authors = {name: "abc"[at % 3] for at, name in enumerate(c.questions)}
@@ -92,7 +90,6 @@ def test_home_advantage_leaves_0_out_where_its_p_is_small(world: World) -> None:
 
 
 @given(worlds, st.booleans())
-@settings(max_examples=40, deadline=None)
 def test_self_bias_leaves_0_out_where_its_p_is_small(world: World, paired: bool) -> None:
     seed, each, bias, noise, confidence = world
     scores = noise * rng(seed).normal(size=(each * 3, 3)) + np.array([0.5, 0.0, 0.0])
@@ -113,7 +110,6 @@ def test_self_bias_leaves_0_out_where_its_p_is_small(world: World, paired: bool)
 
 
 @given(worlds)
-@settings(max_examples=40, deadline=None)
 def test_a_decomposition_leaves_0_out_where_its_p_is_small(world: World) -> None:
     seed, each, bias, noise, confidence = world
     questions = 3 * each
@@ -141,7 +137,6 @@ def test_a_decomposition_leaves_0_out_where_its_p_is_small(world: World) -> None
 
 
 @given(worlds)
-@settings(max_examples=60, deadline=None)
 def test_paired_differences_leave_0_out_where_their_p_is_small(world: World) -> None:
     seed, each, bias, noise, confidence = world
     gap = np.clip(noise * rng(seed).normal(size=each) + bias / 3, -1, 1).round(1)
@@ -182,7 +177,6 @@ def test_questions_that_all_agree_have_the_p_of_the_exact_bound() -> None:
 
 
 @given(st.integers(2, 60), st.integers(50, 20_000))
-@settings(max_examples=40, deadline=None)
 def test_no_p_is_finer_than_one_draw_in_each_tail(clusters: int, rounds: int) -> None:
     level = finest_level(rounds, clusters)
     assert expanded_tail(clusters, 1 - level) >= 1 / (1 + rounds)

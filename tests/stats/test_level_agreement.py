@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from peerexam.errors import StatisticsError
@@ -103,7 +103,6 @@ def test_impossible_settings_are_refused() -> None:
         level_agreement([], rounds=0)
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(LEVELS), st.sampled_from(LEVELS)), min_size=2))
 def test_kappa_is_sklearns_and_lies_in_its_interval(pairs: list[tuple[Level, Level]]) -> None:
     metrics = pytest.importorskip("sklearn.metrics")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from peerexam.errors import StatisticsError
@@ -124,7 +124,6 @@ ROWS = st.lists(
 
 
 @given(ROWS)
-@settings(deadline=None)
 def test_weighted_f1_is_scikit_learn_s(rows: list[tuple[int, int, bool]]) -> None:
     metrics = pytest.importorskip("sklearn.metrics")
     table = located(*(list(column) for column in zip(*rows, strict=True)))  # type: ignore[arg-type]
@@ -135,7 +134,6 @@ def test_weighted_f1_is_scikit_learn_s(rows: list[tuple[int, int, bool]]) -> Non
 
 
 @given(ROWS)
-@settings(deadline=None)
 def test_accuracies_of_the_two_kinds_recombine_to_the_whole(
     rows: list[tuple[int, int, bool]],
 ) -> None:

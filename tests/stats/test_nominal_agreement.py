@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from peerexam.errors import StatisticsError
@@ -52,7 +52,6 @@ def test_the_published_example_has_its_published_value() -> None:
         )
     )
 )
-@settings(deadline=None, max_examples=60)
 def test_it_is_evalica_s(units: list[list[int | None]]) -> None:
     evalica = pytest.importorskip("evalica")
     pandas = pytest.importorskip("pandas")

@@ -7,7 +7,7 @@ from math import comb
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from peerexam.stats.orders import Mask
@@ -50,7 +50,10 @@ def strict(questions: int, agents: int, rng: np.random.Generator) -> Floats:
 
 
 @pytest.mark.parametrize("exam", [strict, shared_difficulty])
-@pytest.mark.parametrize(("questions", "agents"), [(8, 4), (12, 8), (24, 4)])
+@pytest.mark.parametrize(
+    ("questions", "agents"),
+    [(8, 4), *(pytest.param(*size, marks=pytest.mark.slow) for size in ((12, 8), (24, 4)))],
+)
 def test_alike_agents_are_separated_no_more_often_than_nominal(
     exam: Callable[[int, int, np.random.Generator], Floats], questions: int, agents: int
 ) -> None:
@@ -61,6 +64,7 @@ def test_alike_agents_are_separated_no_more_often_than_nominal(
     assert wrong <= most_by_chance(400, 0.05)
 
 
+@pytest.mark.slow  # the rate is that of alike agents, above
 def test_agents_alike_below_a_better_one_are_separated_no_more_often_than_nominal() -> None:
     # Of 5 agents one is far ahead; an error is any pair among the four that are alike.
     rng = np.random.default_rng(5)
@@ -154,7 +158,6 @@ def test_groups_that_never_met_are_named_and_nothing_is_said_across() -> None:
     assert found.sum() == 2
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.integers(0, 10_000), st.permutations(range(4)))
 def test_the_order_of_the_agents_changes_nothing(seed: int, order: list[int]) -> None:
     rng = np.random.default_rng(seed)

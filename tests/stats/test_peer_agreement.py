@@ -9,7 +9,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from peerexam.errors import StatisticsError
@@ -134,7 +134,6 @@ results = st.dictionaries(
 ).map(lambda found: [(*key, points) for key, points in found.items()])
 
 
-@settings(max_examples=60, deadline=None)
 @given(results)
 def test_it_is_the_share_of_agreeing_pairs_of_verdicts(found: list[Result]) -> None:
     said = {(q, j, p): np.sign(points - 0.5) for q, j, p, points in found}
@@ -155,7 +154,6 @@ def test_it_is_the_share_of_agreeing_pairs_of_verdicts(found: list[Result]) -> N
         assert one.compared == len(met)
 
 
-@settings(max_examples=40, deadline=None)
 @given(results, st.randoms())
 def test_the_order_of_records_changes_nothing(found: list[Result], random: Random) -> None:
     mixed = list(found)
@@ -163,7 +161,6 @@ def test_the_order_of_records_changes_nothing(found: list[Result], random: Rando
     assert agreement(table(mixed)) == agreement(table(found))
 
 
-@settings(max_examples=40, deadline=None)
 @given(results)
 def test_two_judges_agree_with_each_other_equally(found: list[Result]) -> None:
     x, y = agreement(table([one for one in found if one[1] < 2], JUDGES[:2]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from peerexam.stats.ranks import (
@@ -62,7 +62,6 @@ def test_every_group_is_ranked_by_itself() -> None:
     ]
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.integers(0, 10_000))
 def test_rank_intervals_hold_the_rank_and_tiers_never_contradict_them(seed: int) -> None:
     rng = np.random.default_rng(seed)

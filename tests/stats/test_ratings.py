@@ -8,7 +8,7 @@ import choix
 import evalica
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
@@ -129,7 +129,6 @@ def test_what_is_no_matrix_of_wins_is_refused(points: Floats) -> None:
         rate(points)
 
 
-@settings(max_examples=50, deadline=None)
 @given(
     arrays.arrays(np.int64, (4, 4, 4), elements=st.integers(0, 6)),
     st.sampled_from([0.1, 0.5, 2.0]),
@@ -141,7 +140,6 @@ def test_replicates_fitted_together_equal_those_fitted_alone(wins: Floats, prior
         assert fitted == pytest.approx(strengths(rate(replicate, prior=prior)), abs=1e-6)
 
 
-@settings(max_examples=50, deadline=None)
 @given(arrays.arrays(np.int64, (4, 4), elements=st.integers(0, 6)), st.permutations(range(4)))
 def test_renaming_moves_ratings_without_changing_them(wins: Floats, order: list[int]) -> None:
     points = np.where(np.eye(4), 0.0, wins)

@@ -102,7 +102,7 @@ def test_ties_get_average_ranks_as_scipy_has_them(rows: list[list[int]]) -> None
 
 
 @given(st.integers(0, 10_000), st.booleans())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_a_model_that_ranks_as_its_peers_do_has_no_bias(seed: int, paired: bool) -> None:
     one = rng(seed).integers(0, 4, size=(5, 1, 4)).astype(float)
     found = self_bias(table(np.repeat(one, 4, axis=1), paired=paired), rng=rng(), rounds=20)
@@ -365,7 +365,6 @@ def test_a_bias_of_segments_that_mostly_agree_lies_in_its_interval(
     ),
     st.integers(0, 1000),
 )
-@settings(max_examples=60, deadline=None)
 def test_no_shares_within_the_bound_move_a_sum_further(
     means: list[tuple[float, int]], seed: int
 ) -> None:

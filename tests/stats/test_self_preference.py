@@ -205,7 +205,7 @@ def test_where_judges_sorted_only_direct_comparisons_count() -> None:
     assert "sorted" in d.rank_bias.method
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.data())
 def test_both_kinds_of_rank_agree_where_verdicts_have_no_circles(data: st.DataObject) -> None:
     orders = [data.draw(st.permutations("abcd")) for _ in range(8)]
@@ -256,7 +256,7 @@ def test_equal_seeds_give_equal_results_and_settings_are_checked() -> None:
         self_preference(c, rule="vote", rng=rng())  # type: ignore[arg-type]
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.permutations("abcd"), st.integers(0, 10_000))
 def test_names_and_the_order_of_rows_do_not_matter(order: list[str], seed: int) -> None:
     c = sampled(tuple("abcd"), {"a": 0.2}, 6, seed)
@@ -281,7 +281,7 @@ def test_names_and_the_order_of_rows_do_not_matter(order: list[str], seed: int) 
         assert one.third_party.value == pytest.approx(two.third_party.value)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.integers(0, 10_000), st.sampled_from(["tie", "average"]))
 def test_showing_every_pair_the_other_way_round_changes_nothing(seed: int, rule: str) -> None:
     c = sampled(tuple("abc"), {"a": 0.2}, 5, seed)
@@ -378,7 +378,7 @@ def test_without_a_third_party_of_another_model_there_is_no_estimate() -> None:
         assert "nor did another agent of its model" in (third.reason or "")
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.integers(0, 10_000), st.sampled_from([(), ("ab",), ("ab", "ce"), ("acd",)]))
 def test_the_third_parties_are_those_of_self_bias(seed: int, same: tuple[str, ...]) -> None:
     draw = rng(seed)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from peerexam.errors import StatisticsError
@@ -130,7 +130,6 @@ def test_of_near_duplicates_of_one_kind_the_first_is_kept() -> None:
 
 
 @given(st.lists(st.integers(0, 6), min_size=1, max_size=40), st.integers(2, 6), st.integers(0, 99))
-@settings(max_examples=50)
 def test_a_group_is_in_one_fold(groups: list[int], folds: int, seed: int) -> None:
     fold = folds_by_group(np.array(groups), folds, np.random.default_rng(seed))
     assert all(
@@ -140,7 +139,6 @@ def test_a_group_is_in_one_fold(groups: list[int], folds: int, seed: int) -> Non
 
 
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=60), st.integers(2, 6), st.integers(0, 99))
-@settings(max_examples=50)
 def test_every_fold_has_its_part_of_every_class(classes: list[int], folds: int, seed: int) -> None:
     y = np.array(classes)
     fold = folds_by_class(y, np.zeros_like(y), folds, np.random.default_rng(seed))

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from peerexam.errors import StatisticsError
@@ -28,7 +28,6 @@ def test_figures_by_hand() -> None:
     assert share.n == tail.mean.n == 5
 
 
-@settings(deadline=None, max_examples=50)
 @given(SHARES, st.integers(0, 2**32))
 def test_intervals_hold_their_values_in_order(values: list[float], seed: int) -> None:
     tail = similarity_tail(values, range(len(values)), seed=seed, rounds=50)

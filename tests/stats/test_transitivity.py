@@ -5,7 +5,7 @@ import itertools
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from peerexam.errors import StatisticsError
@@ -64,7 +64,6 @@ def test_the_most_circular_tournament_of_five_has_five_circles() -> None:
     assert circular_triads(comparisons_from(verdicts, "abcde", "j")) == [Triads(5, 10)]
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.integers(2, 7), st.integers(0, 10_000))
 def test_counts_equal_those_of_networkx(size: int, seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -7,7 +7,7 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
@@ -171,7 +171,6 @@ def rankings_with_ties(draw: st.DrawFn, agents: int = 5) -> Orders:
     ]
 
 
-@settings(max_examples=50, deadline=None)
 @given(rankings_with_ties(), st.permutations(list(NAMES[:5])), st.sampled_from(sorted(METHODS)))
 def test_renaming_the_agents_renames_the_scores(
     orders: Orders, renamed: list[str], method: Method
@@ -193,7 +192,6 @@ def test_a_pool_where_all_tie_scores_one_half_each(method: Method) -> None:
     assert competition_ranks(scores) == [1, 1, 1, 1]
 
 
-@settings(max_examples=50, deadline=None)
 @given(rankings_with_ties())
 def test_copeland_and_schulze_elect_a_condorcet_winner(orders: Orders) -> None:
     ballots = ballots_of(orders, NAMES[:5])
@@ -205,7 +203,6 @@ def test_copeland_and_schulze_elect_a_condorcet_winner(orders: Orders) -> None:
             assert competition_ranks(scores).count(1) == 1
 
 
-@settings(max_examples=50, deadline=None)
 @given(rankings_with_ties())
 def test_all_rules_score_within_0_and_1_and_average_one_half(orders: Orders) -> None:
     ballots = ballots_of(orders, NAMES[:5])
@@ -216,7 +213,6 @@ def test_all_rules_score_within_0_and_1_and_average_one_half(orders: Orders) -> 
         assert scores.mean() == pytest.approx(0.5)
 
 
-@settings(max_examples=50, deadline=None)
 @given(
     arrays.arrays(
         np.int64, st.tuples(st.integers(1, 4), st.just(5)), elements=st.integers(0, 4)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from peerexam.errors import SetupError
@@ -33,20 +33,17 @@ def index(word: str, steps: list[str]) -> int | None:
 
 
 @given(words())
-@settings(deadline=None)
 def test_the_standard_steps_have_no_fault(word: str) -> None:
     assert first_fault(word, standard_steps(word)) is None
 
 
 @given(words())
-@settings(deadline=None)
 def test_a_word_and_what_closes_it_leave_nothing_open(word: str) -> None:
     whole = f"{word} {closing(word)}".strip()
     assert closing(whole) == ""
 
 
 @given(words(), st.data())
-@settings(deadline=None)
 def test_any_bracket_changed_in_a_step_is_found_at_that_step(
     word: str, data: st.DataObject
 ) -> None:
@@ -66,7 +63,6 @@ def test_any_bracket_changed_in_a_step_is_found_at_that_step(
 
 
 @given(words(), st.data())
-@settings(deadline=None)
 def test_a_symbol_left_out_or_read_twice_is_found(word: str, data: st.DataObject) -> None:
     steps = standard_steps(word)
     at = data.draw(st.integers(2, len(word.split()) + 1))
@@ -81,7 +77,6 @@ def test_a_symbol_left_out_or_read_twice_is_found(word: str, data: st.DataObject
 
 
 @given(words())
-@settings(deadline=None)
 def test_quotes_joined_and_split_endings_are_forgiven(word: str) -> None:
     steps = standard_steps(word)
     bare = [step.replace('"', "") for step in steps]

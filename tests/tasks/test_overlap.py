@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from peerexam.tasks.overlap import Compared, words_of
@@ -10,13 +10,11 @@ from peerexam.tasks.rouge import rouge, words
 WORDS = st.lists(st.sampled_from(["a", "b", "c", "d", "été", "物"]), max_size=70)
 
 
-@settings(deadline=None)
 @given(st.text())
 def test_words_are_those_of_rouge_in_any_script(text: str) -> None:
     assert words_of(text) == words(text)
 
 
-@settings(deadline=None)
 @given(
     st.text(
         st.characters(max_codepoint=0x2FFF, exclude_categories=()).filter(lambda c: ord(c) > 0x7F)
@@ -26,7 +24,6 @@ def test_words_are_those_of_rouge_in_european_scripts(text: str) -> None:
     assert words_of(text) == words(text)
 
 
-@settings(deadline=None)
 @given(WORDS, WORDS)
 def test_rouge_l_is_that_of_rouge_score(one: list[str], two: list[str]) -> None:
     pytest.importorskip("rouge_score")

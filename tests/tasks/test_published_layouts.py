@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from peerexam.errors import SetupError
@@ -171,7 +171,6 @@ CELL = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_s
 )
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(CELL, CELL), min_size=1, max_size=5), st.sampled_from(",;\t"))
 def test_any_delimiter_gives_back_the_cells(
     tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, str]], delimiter: str

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from peerexam.records import Question
@@ -46,7 +46,6 @@ def test_follow_ups_are_left_out() -> None:
 
 
 @given(st.integers(0, 30), st.integers(1, 30), st.integers(0, 9))
-@settings(max_examples=40)
 def test_a_larger_draw_holds_the_smaller_and_order_decides_nothing(
     n: int, most: int, seed: int
 ) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from peerexam.tasks.corpora import Passage
@@ -26,7 +26,6 @@ def _search(
     return search.finish()
 
 
-@settings(deadline=None, max_examples=40)
 @given(
     st.lists(LETTERS, min_size=1, max_size=4),
     st.lists(LETTERS, min_size=1, max_size=25),
@@ -49,7 +48,6 @@ def test_shards_find_what_one_index_of_bm25s_over_everything_finds(
         assert ordered == pytest.approx(sorted(ordered, reverse=True), abs=1e-4)
 
 
-@settings(deadline=None, max_examples=40)
 @given(st.lists(LETTERS, min_size=1, max_size=4), st.lists(LETTERS, min_size=1, max_size=15))
 def test_a_question_is_contained_where_its_words_stand_in_a_row(
     questions: list[list[str]], documents: list[list[str]]
@@ -66,7 +64,6 @@ def test_a_question_is_contained_where_its_words_stand_in_a_row(
         assert (one.contained_at or (None, None))[1] == (holders[0] if holders else None)
 
 
-@settings(deadline=None, max_examples=40)
 @given(LETTERS, st.lists(LETTERS, min_size=1, max_size=15))
 def test_the_nearest_is_the_nearest_of_all_where_every_document_is_a_hit(
     question: list[str], documents: list[list[str]]

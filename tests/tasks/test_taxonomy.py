@@ -5,7 +5,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from peerexam.errors import SetupError
@@ -71,7 +71,6 @@ def test_a_drawn_domain_has_its_path_from_the_first_level_down() -> None:
     assert domain == Domain("Jazz", ("Arts", "Music", "Jazz"))
 
 
-@settings(deadline=None)
 @given(TREES, st.integers(), st.booleans(), st.data())
 def test_a_draw_is_without_replacement_and_repeats_itself(
     taxonomy: Taxonomy, seed: int, stratified: bool, data: st.DataObject
@@ -84,7 +83,6 @@ def test_a_draw_is_without_replacement_and_repeats_itself(
     assert turned.draw(n, seed, stratified) == drawn
 
 
-@settings(deadline=None)
 @given(TREES, st.integers(), st.booleans(), st.data())
 def test_a_larger_draw_keeps_the_smaller_one(
     taxonomy: Taxonomy, seed: int, stratified: bool, data: st.DataObject
@@ -94,7 +92,6 @@ def test_a_larger_draw_keeps_the_smaller_one(
     assert taxonomy.draw(n, seed, stratified) == whole[:n]
 
 
-@settings(deadline=None)
 @given(TREES, st.integers(), st.data())
 def test_a_stratified_draw_is_as_equal_as_the_sizes_allow(
     taxonomy: Taxonomy, seed: int, data: st.DataObject

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from peerexam.errors import RecordFileError, SetupError
@@ -185,7 +185,6 @@ def _expected(names: list[str]) -> list[str]:
     return list(kept.values())
 
 
-@settings(deadline=None)
 @given(st.lists(NAMES, max_size=8), st.sampled_from([".json", ".yaml", ".csv"]))
 def test_any_list_of_names_comes_out_clean_and_without_doubles(
     tmp_path_factory: pytest.TempPathFactory, names: list[str], suffix: str
@@ -207,7 +206,6 @@ def test_any_list_of_names_comes_out_clean_and_without_doubles(
     assert [one.name for one in _load(folder, f"t{suffix}", text).categories] == expected
 
 
-@settings(deadline=None)
 @given(st.binary(max_size=200), st.sampled_from([".json", ".yaml", ".csv", ".txt", ".tsv"]))
 def test_any_bytes_are_read_or_refused(
     tmp_path_factory: pytest.TempPathFactory, data: bytes, suffix: str

@@ -232,7 +232,7 @@ async def test_what_passes_is_waited_out_and_only_the_answer_is_kept(
 
 @pytest.mark.parametrize("fault", faults(Passes, but=F.CONNECTION_REFUSED))
 async def test_what_does_not_pass_is_a_failure_by_name_and_is_asked_again_later(
-    fault: Fault, connect: Connect, ledger: Ledger
+    fault: Fault, connect: Connect, ledger: Ledger, waits: Waits
 ) -> None:
     kind = WEATHER[fault].kind
     with WeatherServer([fault], NUMBERS) as server:
@@ -240,7 +240,9 @@ async def test_what_does_not_pass_is_a_failure_by_name_and_is_asked_again_later(
         with pytest.raises(CallError) as caught:
             await agent.complete(ASK)
         assert type(caught.value).__name__ == kind
-        assert len(server.requests) == 2, "as often as attempts are allowed"
+        assert len(waits) == 1, "as often as attempts are allowed"
+        if WEATHER[fault] is not TIMED_OUT:  # a busy machine may not have sent it within the time
+            assert len(server.requests) == 2
         found = await stored(agent, ledger)
         assert isinstance(found, Failure)
         assert found.kind == kind
