@@ -37,7 +37,8 @@ def refuse_changes(
     """
     deciding = _setting if command == "generate" else _deciding
     changes = list(_changes(deciding(held), deciding(config), ()))
-    changes += _changed_files(*inputs, of_questions=command == "generate")
+    files = list(_changed_files(*inputs, of_questions=command == "generate"))
+    changes += files
     if not changes:
         return
     shown = changes[:_MOST_SHOWN]
@@ -46,7 +47,7 @@ def refuse_changes(
     lines = "".join(f"\n  {line}" for line in shown)
     raise SetupError(
         f"{path} has results of another set-up, and this {command} would replace them:{lines}\n"
-        + "\n".join(_choices(path, held, config, command))
+        + "\n".join(_choices(path, held, config, command, inputs_too=bool(files)))
     )
 
 
@@ -58,7 +59,9 @@ def _changed_files(
             yield f"{name}: its content is not what it was"
 
 
-def _choices(path: Path, held: ExamConfig, config: ExamConfig, command: str) -> Iterator[str]:
+def _choices(
+    path: Path, held: ExamConfig, config: ExamConfig, command: str, *, inputs_too: bool
+) -> Iterator[str]:
     names, new = {agent.name for agent in held.agents}, {agent.name for agent in config.agents}
     if command == "run" and names - new:
         yield (
@@ -69,6 +72,12 @@ def _choices(path: Path, held: ExamConfig, config: ExamConfig, command: str) -> 
         yield (
             f"Let {_listed(new - names)} join without new questions: peerexam add {path} MODEL. Or "
             "choose another folder with --out, or replace the results with --replace."
+        )
+    elif command in ("run", "generate") and not inputs_too:
+        yield (
+            f"Go on with the settings of the folder: peerexam {command} {path / 'exam.yaml'} "
+            f"--out {path}. Or choose another folder with --out, or replace the results with "
+            "--replace."
         )
     else:
         yield "Choose another folder with --out, or replace the results with --replace."
