@@ -153,7 +153,10 @@ def _judging(judge: Body, judges: int) -> Iterator[dict[str, Json]]:
     yield _agreement(judge.get("peer_agreement"), judges)
     own = (judge.get("self_preference") or {}).get("third_party")
     if own:
-        yield {**_place("exam", "favours its own answers (third party)", "points"), **_numbers(own, _PAIRS)}
+        yield {
+            **_place("exam", "favours its own answers (third party)", "points"),
+            **_numbers(own, _PAIRS),
+        }
 
 
 def _agreement(found: Body | None, judges: int) -> dict[str, Json]:
