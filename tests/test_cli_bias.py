@@ -93,7 +93,7 @@ def test_questions_are_mapped_and_their_authors_told(
     found = said(capsys, "questions", str(folder), "--beside", "others.txt")
     # "Why" and "how many" tell the two apart, whatever the domain.
     assert found["authors"]["accuracy"]["value"] > 0.9
-    assert found["authors"]["accuracy"]["p"] < 0.05
+    assert found["authors"]["null"]["p"] < 0.05
     assert found["authors"]["questions"] + sum(found["authors"]["left_out"].values()) == 24
     assert found["domains"]["accuracy"]["value"] == pytest.approx(1.0)
     assert [(one["name"], one["drawn"]) for one in found["sets"]] == [("run", 24), ("others", 3)]

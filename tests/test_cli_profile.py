@@ -102,6 +102,11 @@ def test_a_profile_holds_standing_judging_and_studies(
     ]
     found = lines["ada"][-1]
     assert (found["value"], found["low"], found["high"], found["n"]) == (-2.5, -3.5, -1.5, 40)
+    assert found["counts"] == "items"
+    # 4 questions by each of three examiners; every judge sees each question's 3 pairs of answers.
+    of_exam = {line["title"]: (line["n"], line["counts"]) for line in lines["bob"]}
+    assert of_exam["score (rank 2)"] == (12, "questions")
+    assert of_exam["same verdict in both orders"] == (36, "pairs of answers")
     assert 9.0 not in [line["value"] for line in lines["ada"]]
     assert all(line["study"] == "exam" for line in lines["bob"])
     page = (run / "report.html").read_text()
@@ -121,7 +126,7 @@ def test_who_is_not_the_same_or_not_there_is_said(
     assert "ada is not the same model in the exam and in the study" in shown.err
     assert "dan took part in the study discrimination gsm8k, and not in the exam" in shown.err
     (line,) = [line for line in shown.out.splitlines() if "took no part" in line]
-    assert " ".join(line.split()) == "exam score – – n = 0 it took no part in this exam"
+    assert " ".join(line.split()) == "exam score – – 0 it took no part in this exam"
 
 
 def test_other_weights_under_the_same_file_name_are_not_the_same_model(
@@ -156,7 +161,7 @@ def test_studies_of_one_kind_are_told_apart_by_what_they_did(
     shown = capsys.readouterr()
     page = (run / "report.html").read_text()
     for name in actions:
-        assert f"  consistency {name} " in shown.out
+        assert f"\nconsistency {name} " in shown.out
         assert f"the exam and in the study consistency {name}: read" in shown.err
         assert f"<td>consistency {name}</td>" in page
     assert "the study consistency geoquery is partial: the budget is spent" in shown.err

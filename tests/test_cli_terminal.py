@@ -93,6 +93,23 @@ def test_nothing_is_wider_than_the_terminal_and_every_word_is_whole(
         assert {word for word in cut if set(word) - set("-─")} == set(), arguments
 
 
+def test_profiles_and_trust_fit_a_terminal_of_40_columns(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    people = Path(__file__).parents[1] / "examples" / "annotations.csv"
+    for arguments in (
+        ["profile", "done"],
+        ["trust", "annotations", str(people), "--metrics", "none"],
+    ):
+        lines = on_terminal(arguments, width=40)
+        assert [line for line in lines if len(line) > 40 and " " in line.strip()] == [], arguments
+        capsys.readouterr()
+        main(arguments)
+        said = capsys.readouterr()
+        words = {word for line in lines for word in line.split() if set(word) - set("-")}
+        assert words == {w for w in (said.out + said.err).split() if set(w) - set("-")}, arguments
+
+
 def test_prose_is_one_line_where_there_is_no_terminal(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -151,6 +168,12 @@ def test_a_cell_of_prose_is_broken_between_its_words() -> None:
         "j      one two three",
         "       four five six",
     ]
+
+
+def test_keys_that_are_narrowed_twice_keep_all_their_words() -> None:
+    row = ("exam", "says the same in both orders", "1")
+    table = grid(("from", "measure", "value"), [row], width=30, keys=(0, 1))
+    assert set(" ".join(row).split()) <= set(table.split())
 
 
 def test_wide_letters_count_as_two() -> None:

@@ -136,7 +136,7 @@ async def test_samples_that_failed_are_counted_and_make_the_result_partial(tmp_p
     result = backtracking_result(work, asked)
     assert result.status == "partial"
     # Both locators see the mistake at one place, and share the calls.
-    assert "of 1 traces 2 samples failed" in (result.status_reason or "")
+    assert "of 1 new steps 2 samples failed" in (result.status_reason or "")
     assert "one of fewer than 3" in (result.status_reason or "")
     assert [row.to_json()["lost"] for row in asked.rows] == [2, 2]
 
@@ -209,6 +209,22 @@ async def test_answers_that_a_full_stop_alone_makes_wrong_are_told(tmp_path: Pat
     assert note.startswith("oracle: 8 of 8 new answers are the target")
     work, found = await done(planted_traces(8), "gold", oracle(0.5, 1), tmp_path / "t")
     assert not [one for one in backtracking_result(work, found).notes if "full stop" in one]
+
+
+async def test_what_locators_share_is_counted_once(tmp_path: Path) -> None:
+    def ends_sentences(request: Request) -> Reply:
+        if "K7" in shown(request):
+            return PermanentError("gone")
+        return "new" if request.sampling.temperature == 1.0 else "So the answer is good."
+
+    agent = ScriptedAgent(ends_sentences, "oracle", features=())
+    # A reward model that is always right sees every mistake where the label has it.
+    work, found = await done(planted_traces(8), "gold,simulated:1", agent, tmp_path / "s")
+    assert len(found.rows) == 16
+    result = backtracking_result(work, found)
+    (note,) = [one for one in result.notes if "full stop" in one]
+    assert note.startswith("oracle: 7 of 7 new answers are the target")
+    assert "calls failed on 1 of 8 traces" in (result.status_reason or "")
 
 
 async def test_the_same_calls_are_not_made_again(tmp_path: Path) -> None:

@@ -246,13 +246,28 @@ async def test_failed_calls_say_nothing_of_a_model(tmp_path: Path) -> None:
     def fails(expression: str) -> str | Exception:
         return PermanentError("no voice") if expression == "2*3" else perfect(expression)
 
-    result = await result_of(tmp_path, [EXAMPLE], agent(fails))
+    found = await asked(tmp_path, [EXAMPLE], agent(fails))
+    result = sums_result(found, {}, 0)
     assert result.status == "partial"
     assert result.status_reason is not None
     assert "no voice" in result.status_reason
     assert estimate(result, "correctness", "initial").value == 1.0
     strict = estimate(result, "consistency_strict")
     assert (strict.value, strict.n, strict.left_out) == (1.0, 1, 1)
+    (pair,) = [row for row in found.rows if row.state == "not_asked"]
+    assert pair.reason == "the call for its part 2*3 failed"
+
+
+async def test_equal_prompts_that_fail_are_one_call(tmp_path: Path) -> None:
+    def fails(expression: str) -> str | Exception:
+        return PermanentError("no") if expression == "2*3" else perfect(expression)
+
+    again = graph_of("again", ("+", ("*", 2, 3), ("/", 16, 4)))
+    found = await asked(tmp_path, [EXAMPLE, again], agent(fails))
+    failed = [row.expression for row in found.rows if row.state == "error"]
+    assert failed == ["2*3", "2*3"]
+    result = sums_result(found, {}, 0)
+    assert (result.status_reason or "").startswith("1 calls failed")
 
 
 async def test_the_plan_says_what_is_asked_and_a_second_run_asks_nothing(tmp_path: Path) -> None:

@@ -313,6 +313,32 @@ async def test_failed_calls_are_counted_and_their_items_left_out(tmp_path: Path)
     assert result.tables["states"]["one"]["candidates"]["error"] == 1
 
 
+async def test_replies_of_items_left_out_are_counted_as_replies(tmp_path: Path) -> None:
+    whole = sums(knowing(1.0), unlike=True)
+
+    async def reply(request: Request) -> Any:
+        text = request.messages[0].content
+        if is_choosing(request):
+            if "What is 5 + 1?" in text:
+                return PermanentError("no")
+            if "What is 6 + 1?" in text:
+                return "none of them"
+        return await whole.complete(request)
+
+    what = settings(items=ITEMS[:10], variations="plain,rotated")
+    result = await held(tmp_path, what, ScriptedAgent(reply, "one"))
+    # Of 10 items, 1 is left out by every prompt, and of 1 no reply names a candidate; rotated asks
+    # 4 times an item.
+    for condition, times in (("", 1), ("rotated", 4)):
+        found = values(result, condition=condition)
+        assert (found["invalid"].n, found["invalid"].left_out) == (9 * times, times)
+        assert (found["label_1"].n, found["label_1"].left_out) == (8 * times, 2 * times)
+    # The first rotation is the plain prompt, and the same call.
+    failed = {row["call"] for row in rows(tmp_path / CHOICES) if row["state"] == "error"}
+    assert len(failed) == 4
+    assert "4 calls failed" in (result.status_reason or "")
+
+
 async def test_an_empty_candidate_gets_no_credit_and_can_be_shown(tmp_path: Path) -> None:
     def reply(request: Request) -> str:
         return "Choice: 2" if is_choosing(request) else "" if request.draw else "#### 1"

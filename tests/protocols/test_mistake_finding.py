@@ -142,6 +142,30 @@ async def test_a_failed_call_is_left_out_and_a_refusal_is_wrong() -> None:
         assert (accuracy.n, accuracy.left_out) == (n, left_out)
 
 
+async def test_a_failed_call_is_left_out_of_each_kind_of_its_trace() -> None:
+    def reply(request: Request) -> Reply:
+        text = request.messages[-1].content.rpartition("[[begin Problem")[2]
+        return PermanentError("no") if "PROBLEM 1 " in text else Completion("Mistake: No")
+
+    # By hand: of four traces the second, with a mistake and a wrong answer, is not answered.
+    traces = [trace_of(number, gold) for number, gold in enumerate([None, 2, 3, None])]
+    agent = ScriptedAgent(reply)
+    finds = [await find_mistake(agent, PROMPTS, trace, "trace") for trace in traces]
+    kinds = {
+        "location_accuracy": (3, 1),
+        "location_accuracy_mistake": (1, 1),
+        "location_accuracy_no_mistake": (2, 0),
+        "location_accuracy_correct_ans": (2, 0),
+        "location_accuracy_incorrect_ans": (1, 1),
+    }
+    found = {
+        (one.name, one.task): (one.estimate.n, one.estimate.left_out)
+        for one in measures(finds, Finding(traces, ("trace",)))
+    }
+    for task in ("sums", ""):
+        assert {name: found[name, task] for name in kinds} == kinds
+
+
 async def test_planted_accuracy_lies_in_the_interval_at_the_nominal_rate() -> None:
     traces = traces_of(60)
     truth = knowing(traces)

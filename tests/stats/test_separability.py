@@ -46,6 +46,19 @@ def test_a_planted_hand_is_found_in_domains_never_seen() -> None:
     assert {name: one.n for name, one in found.by_class.items()} == {"author 0": 24, "author 1": 24}
 
 
+@pytest.mark.parametrize("deals", [19, 39, 59, 99])
+def test_p_is_small_exactly_where_the_accuracy_lies_above_the_deals(deals: int) -> None:
+    small = 0
+    for seed, shift in enumerate((0.0, 0.1, 0.2, 0.3, 0.4, 0.6)):
+        found = author_separability(*world(shift, each=5, seed=seed), seed=1, permutations=deals)
+        assert found.null is not None
+        assert found.accuracy.p is not None
+        assert found.accuracy.value is not None
+        assert (found.accuracy.p < 0.05) == (found.accuracy.value > found.null[2] + 1e-12)
+        small += found.accuracy.p < 0.05
+    assert (small > 0) == (deals > 19)  # of 19 deals no p is below 1/20
+
+
 def test_the_accuracy_is_the_mean_of_the_authors_shares() -> None:
     found = author_separability(*world(0.4, authors=3), seed=1, permutations=1)
     shares = [one.value for one in found.by_class.values() if one.value is not None]

@@ -81,7 +81,8 @@ def _lines(body: Mapping[str, Json]) -> list[str]:
     ]
     if authors["null"] is not None:
         null = authors["null"]
-        dealt = f"{null['mean']:6.0%}  {null['low']:5.0%} to {null['high']:4.0%}"
+        ends = f"{null['low']:5.0%} to {null['high']:4.0%}"
+        dealt = f"{null['mean']:6.0%}  {ends}  in nine deals of ten"
         lines.append(f"  {'authors dealt anew':34} {dealt}")
     lines.append(f"  {'domains, for comparison':34} {_share(domains['accuracy'])}")
     lines.append("how evenly questions lie (mean cosine distance; uniformity, lower is more even)")

@@ -5,11 +5,14 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from peerexam.cli.output import note, plain, say, say_json
+from peerexam.cli.output import columns, note, plain, say, say_json
 from peerexam.cli.showing import ledger_of
 from peerexam.protocols.profile import write_profiles
 from peerexam.report.agent_profiles import AgentProfile, profile_rows
+from peerexam.report.grid import grid
 from peerexam.report.html import write_report
+
+_HEADS = ("from", "measure", "value", "interval", "rests on", "why there is none")
 
 
 def profile(arguments: argparse.Namespace) -> int:
@@ -29,21 +32,18 @@ def profile(arguments: argparse.Namespace) -> int:
 
 
 def _text(one: AgentProfile) -> str:
-    """Lines in columns; why there is no value stands behind them, so that it widens none."""
+    """An agent's lines as a table that fits the terminal."""
     rows = [
         (
             line.study,
             f"{line.title} {line.place}".rstrip(),
             line.value,
             line.interval,
-            f"n = {line.n}",
+            f"{line.n} {line.counts}".rstrip(),
+            line.reason,
         )
         for line in one.lines
     ]
-    cells = [tuple(map(plain, row)) for row in rows]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    lines = [
-        "  ".join([*map(str.ljust, row, widths), plain(line.reason)]).rstrip()
-        for row, line in zip(cells, one.lines, strict=True)
-    ]
-    return "\n".join([plain(one.agent), *(f"  {line}" for line in lines), ""])
+    shown = len(_HEADS) if any(line.reason for line in one.lines) else len(_HEADS) - 1
+    cells = [tuple(map(plain, row[:shown])) for row in rows]
+    return f"{plain(one.agent)}\n\n{grid(_HEADS[:shown], cells, width=columns(), keys=(0, 1))}\n"

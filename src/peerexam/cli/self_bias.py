@@ -13,10 +13,11 @@ from peerexam.errors import SetupError
 from peerexam.protocols.self_bias_study import ROLES, study_self_bias
 from peerexam.protocols.study_result import Measure, StudyResult, write_result
 from peerexam.report.grid import grid
+from peerexam.report.numbers import probability
 
 _HEAD = ("as", "model", "third parties", "95 % interval", "p", "Holm",
-         "Eq. 1", "95 % interval", "p", "Holm", "n")  # fmt: skip
-_LEAD = ("judge", "by third parties", "interval", "p", "Holm", "n")
+         "Eq. 1", "95 % interval", "p", "Holm", "segments")  # fmt: skip
+_LEAD = ("judge", "by third parties", "interval", "p", "Holm", "pairs of answers")
 _EFFECTS = ("of", "model", "effect", "95 % interval", "p", "Holm", "shrunken", "findable")
 
 
@@ -187,7 +188,7 @@ def _interval(low: float | None, high: float | None, digits: int) -> str:
 
 
 def _p(value: float | None) -> str:
-    return "" if value is None else "<.001" if value < 0.001 else f"{value:.3f}"
+    return "" if value is None else probability(value)
 
 
 def _ratio(value: float | None) -> str:

@@ -130,7 +130,12 @@ def _row(one: Measure) -> tuple[str, ...]:
 
 
 def _number(value: float, one: Measure) -> str:
-    return f"{100 * value:.1f} %" if one.unit == "share" else f"{value:.3f}"
+    # Adding 0 turns -0.0 into 0.0.
+    return (
+        f"{round(100 * value, 1) + 0:.1f} %"
+        if one.unit == "share"
+        else f"{round(value, 3) + 0:.3f}"
+    )
 
 
 def plan_text(plan: StudyPlan, width: int | None = None) -> str:

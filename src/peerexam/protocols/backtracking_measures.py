@@ -157,9 +157,12 @@ def backtracking_result(work: Backtracking, done: Backtracks) -> StudyResult:
     if failed:
         first = failed[0]
         said = first.reason if first.mended is None else first.mended.reason
+        # Each agent takes a trace up by itself, from every location that some locator gave.
+        lost, of = (len({(r.agent, r.trace.id) for r in rows}) for rows in (failed, done.rows))
         reasons.append(
-            f"of {len(failed)} traces calls failed, the first with {said}; without them Δaccuracy "
-            "is nearer to 0, since a trace that is left alone has no call to fail"
+            f"calls failed on {lost} of {of} traces (each agent's counted), the first with {said}; "
+            "without them Δaccuracy is nearer to 0, since a trace that is left alone has no call "
+            "to fail"
         )
     reasons += _short_of_samples(done.rows, work.samples)
     tables: dict[str, Json] = {"backtracking": [row.to_json() for row in rows]}
@@ -189,14 +192,19 @@ def _but_for_a_stop(rows: Sequence[Backtrack]) -> Iterator[str]:
     By the rule of the data they are wrong (§2: exact match), yet an agent that ends its sentences
     loses every right answer so, and the changes then say nothing of backtracking.
     """
-    known = [row for row in rows if row.mended is not None and row.mended.outcome == "mended"]
+    # Locators that see a mistake at the same place share one new answer.
+    known = {
+        (row.agent, row.trace.id, row.location): row
+        for row in rows
+        if row.mended is not None and row.mended.outcome == "mended"
+    }
     dotted = [
         row
-        for row in known
+        for row in known.values()
         if row.correct is False and _without_stop(row) == row.trace.target.strip()
     ]
     for agent, count in Counter(row.agent for row in dotted).items():
-        of = sum(row.agent == agent for row in known)
+        of = sum(row.agent == agent for row in known.values())
         yield (
             f"{agent}: {count} of {of} new answers are the target but for a full stop after it, "
             "which by exact match makes them wrong"
@@ -209,7 +217,7 @@ def _without_stop(row: Backtrack) -> str | None:
 
 
 def _short_of_samples(rows: Sequence[Backtrack], samples: int) -> Iterator[str]:
-    """That some traces were taken up from fewer samples, since calls failed."""
+    """That some new steps were chosen among fewer samples, since calls failed."""
     # Locators that see a mistake at the same place share their calls.
     short = {
         (row.agent, row.trace.id, row.location): row.mended.lost
@@ -218,6 +226,6 @@ def _short_of_samples(rows: Sequence[Backtrack], samples: int) -> Iterator[str]:
     }
     if short:
         yield (
-            f"of {len(short)} traces {sum(short.values())} samples failed, so that the new step is "
-            f"one of fewer than {samples}: the same command asks them again"
+            f"of {len(short)} new steps {sum(short.values())} samples failed, so that each is one "
+            f"of fewer than {samples}: the same command asks them again"
         )

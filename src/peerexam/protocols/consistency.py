@@ -231,6 +231,8 @@ def _replaced(agent: str, graph: ArithmeticGraph, whole: Prompt, part: Prompt) -
     put_in = part.answer
     stated = None
     expression, reason = None, f"the answer for its part {part.expression} could not be read"
+    if part.state == "error":
+        reason = f"the call for its part {part.expression} failed"
     if put_in is not None:
         stated = graph.value_with(whole.node, part.node, put_in.value)
         expression = graph.text(whole.node, {part.node: put_in.operand})

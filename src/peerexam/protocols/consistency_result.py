@@ -25,6 +25,10 @@ class Asked(Protocol):
     def reason(self) -> str | None:
         """The same in words."""
 
+    @property
+    def call(self) -> str | None:
+        """Ledger key of the call; equal prompts of one agent are one call."""
+
 
 Row = TypeVar("Row", bound=Asked)
 
@@ -51,10 +55,14 @@ def consistency_result(
     by_agent: dict[str, list[Row]] = {}
     for row in asked.rows:
         by_agent.setdefault(row.agent, []).append(row)
-    failed = [row.reason for row in asked.rows if row.state == "error"]
+    failed = {
+        (row.agent, row.call or at): row.reason
+        for at, row in enumerate(asked.rows)
+        if row.state == "error"
+    }
     reasons = [*([asked.stopped] if asked.stopped else []), *given_up(asked.lost)]
     if failed:
-        reasons.append(f"{len(failed)} calls failed, the first with {failed[0]}")
+        reasons.append(f"{len(failed)} calls failed, the first with {next(iter(failed.values()))}")
     return StudyResult(
         study="consistency",
         about=about,

@@ -138,9 +138,10 @@ class Examined:
 
     @property
     def failed(self) -> int:
-        """Calls that failed."""
+        """Calls that failed; the rotation that shows the plain order shares the plain call."""
         lost = sum(one.failed for one in self.candidates)
-        return lost + sum(choice.state == "error" for choice in self.choices)
+        errors = [choice for choice in self.choices if choice.state == "error"]
+        return lost + len({choice.call or at for at, choice in enumerate(errors)})
 
 
 def random_candidate(seed: int, agent: str, item: Item, n: int) -> int:

@@ -63,12 +63,14 @@ class _Chosen:
 
     Attributes:
         verbatim: Whether candidates were named by their texts, so that no label was chosen.
+        asked: How often it was asked about an item, once for each rotation.
     """
 
     kept: Ints
     credit: Floats
     choices: Sequence[Sequence[Choice]]
     verbatim: bool = False
+    asked: int = 1
 
 
 class _Agent:
@@ -166,7 +168,8 @@ class _Agent:
             credit.append(float(credited(scores, np.array(picked)).mean()))
             choices.append(own)
         places = np.array(kept, dtype=np.int64)
-        return _Chosen(places, np.array(credit), choices, variation.wording.verbatim)
+        asked = len(variation.rotations(self.scores.shape[1]))
+        return _Chosen(places, np.array(credit), choices, variation.wording.verbatim, asked)
 
     def _of_choice(self, condition: str, chosen: _Chosen, *, headline: bool) -> Iterator[Measure]:
         yield from self._of_credit(condition, chosen.kept, chosen.credit, headline=headline)
@@ -190,13 +193,15 @@ class _Agent:
             (choice, int(self.cluster[at])) for at, own in self._pairs(chosen) for choice in own
         ]
         valid = [(choice, cluster) for choice, cluster in replies if choice.label is not None]
-        invalid = _share(replies, lambda choice: choice.label is None, lost)
+        # Of items that are left out, as many replies are.
+        gone = lost * chosen.asked
+        invalid = _share(replies, lambda choice: choice.label is None, gone)
         title = "replies that name no candidate"
         yield self._measure("invalid", title, invalid, condition, unit_share=True)
         for label in () if chosen.verbatim else range(1, self.scores.shape[1] + 1):
             title = f"of the choices, label {label}"
             named = partial(_names, label)
-            estimate = _share(valid, named, len(replies) - len(valid))
+            estimate = _share(valid, named, gone + len(replies) - len(valid))
             yield self._measure(f"label_{label}", title, estimate, condition, unit_share=True)
         if any(len(own) > 1 for own in chosen.choices):
             steady = [float(_is_steady(own, self.rows[at])) for at, own in self._pairs(chosen)]

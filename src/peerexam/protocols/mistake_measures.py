@@ -84,19 +84,19 @@ def measures(rows: Sequence[Find], finding: Finding) -> Iterator[Measure]:
     for agent in agents:
         for method in finding.methods:
             of = [find for find in rows if find.agent == agent and find.method == method]
-            tables = {task: located(find for find in of if find.task == task) for task in tasks}
-            by_task = [location_accuracy(table) for table in tables.values()]
+            by_task = {task: [find for find in of if find.task == task] for task in tasks}
+            accuracies = {task: _accuracies(finds) for task, finds in by_task.items()}
             for split, (name, title) in _SPLITS.items():
                 yield Measure(
                     agent=agent,
                     name=name,
                     title=f"{title}, mean over tasks",
-                    estimate=overall([of_task[split] for of_task in by_task]),
+                    estimate=overall([of_task[split] for of_task in accuracies.values()]),
                     condition=method,
                     headline=split == "all" and method == finding.methods[0],
                 )
-            for task, table in tables.items():
-                yield from _of_task(agent, task, method, table)
+            for task, finds in by_task.items():
+                yield from _of_task(agent, task, method, located(finds), accuracies[task])
     if len(agents) > 1:
         yield from _agreement(rows, finding, agents, tasks)
 
@@ -105,24 +105,39 @@ def located(finds: Iterable[Find]) -> Located:
     """Finds as columns; those whose call failed are only counted."""
     rows = list(finds)
     kept = [find for find in rows if not find.failed]
+    return _columns(kept, len(rows) - len(kept))
+
+
+def _columns(rows: Sequence[Find], left_out: int = 0) -> Located:
     return Located(
-        found=np.array([find.found for find in kept], dtype=np.int64),
+        found=np.array([find.found for find in rows], dtype=np.int64),
         gold=np.array(
-            [NO_MISTAKE if find.gold is None else find.gold for find in kept], dtype=np.int64
+            [NO_MISTAKE if find.gold is None else find.gold for find in rows], dtype=np.int64
         ),
-        correct_answer=np.array([find.correct_answer for find in kept], dtype=np.bool_),
-        left_out=len(rows) - len(kept),
+        correct_answer=np.array([find.correct_answer for find in rows], dtype=np.bool_),
+        left_out=left_out,
     )
 
 
-def _of_task(agent: str, task: str, method: Method, table: Located) -> Iterator[Measure]:
+def _accuracies(finds: Sequence[Find]) -> dict[Split, Estimate]:
+    """By kind of trace, each kind with the traces of it whose call failed."""
+    return location_accuracy(located(finds), _columns([find for find in finds if find.failed]))
+
+
+def _of_task(
+    agent: str,
+    task: str,
+    method: Method,
+    table: Located,
+    accuracies: Mapping[Split, Estimate],
+) -> Iterator[Measure]:
     def measure(name: str, title: str, estimate: Estimate) -> Measure:
         return Measure(agent, name, title, estimate, task, method)
 
-    for split, estimate in location_accuracy(table).items():
+    for split, estimate in accuracies.items():
         yield measure(*_SPLITS[split], estimate)
     yield measure("answer_f1", "weighted F1 of right and wrong answers", answer_f1(table))
-    yield measure("unreadable_share", "replies that could not be read", unreadable_share(table))
+    yield measure("unreadable_share", "traces without a readable reply", unreadable_share(table))
 
 
 def _agreement(

@@ -143,7 +143,9 @@ async def choose(study: Study, asking: Asking, draft: Draft) -> Hypothetical:
         undone=own.state == "error",
         rivals=tuple(name for name, said in options if said is not own.said),
         state="not_asked",
-        reason="its own reply could not be read"
+        reason="the call for its own reply failed"
+        if own.state == "error"
+        else "its own reply could not be read"
         if own.said is None
         else f"only {len(options)} replies differ",
     )

@@ -28,6 +28,17 @@ _NOT_COUNTED = (
     "`peerexam report` counts anew"
 )
 
+_UNITS: Mapping[str, str] = {
+    "discrimination": "items",
+    "mistakes": "traces",
+    "backtracking": "traces",
+    "consistency": "prompts",
+    "self-bias": "segments",
+}
+"""What the measure that stands for a study counts."""
+
+_PAIRS = "pairs of answers"
+
 Body = Mapping[str, Json]
 
 
@@ -118,6 +129,7 @@ def _standing(row: Body, several: bool) -> dict[str, Json]:
         **_place("exam", f"score (rank {row['rank']}{group})"),
         **score,
         "n": row["questions"],
+        "counts": "questions",
         "reason": None,
     }
 
@@ -135,12 +147,16 @@ def _judging(judge: Body, judges: int) -> Iterator[dict[str, Json]]:
         "low": interval.get("low"),
         "high": interval.get("high"),
         "n": interval.get("n", 0),
+        "counts": _PAIRS,
         "reason": interval.get("reason") if value is None else None,
     }
     yield _agreement(judge.get("peer_agreement"), judges)
     own = (judge.get("self_preference") or {}).get("third_party")
     if own:
-        yield {**_place("exam", "favours its own answers (third party)", "points"), **_numbers(own)}
+        yield {
+            **_place("exam", "favours its own answers (third party)", "points"),
+            **_numbers(own, _PAIRS),
+        }
 
 
 def _agreement(found: Body | None, judges: int) -> dict[str, Json]:
@@ -150,7 +166,7 @@ def _agreement(found: Body | None, judges: int) -> dict[str, Json]:
         return {**place, **_numbers({"reason": why})}
     chance = found.get("chance")
     beside = "" if chance is None else f"(chance {100 * chance:.0f} %)"
-    return {**place, "condition": beside, **_numbers(found)}
+    return {**place, "condition": beside, **_numbers(found, _PAIRS)}
 
 
 def _of_study(measure: Body, name: str, kind: str) -> dict[str, Json]:
@@ -159,7 +175,7 @@ def _of_study(measure: Body, name: str, kind: str) -> dict[str, Json]:
         "from": name,
         "task": measure.get("task", ""),
         "condition": measure.get("condition", ""),
-        **_numbers(measure),
+        **_numbers(measure, _UNITS.get(kind, "")),
     }
 
 
@@ -174,12 +190,13 @@ def _place(study: str, title: str, unit: str = "share") -> dict[str, Json]:
     }
 
 
-def _numbers(one: Body) -> dict[str, Json]:
+def _numbers(one: Body, counts: str = "") -> dict[str, Json]:
     return {
         "value": one.get("value"),
         "low": one.get("low"),
         "high": one.get("high"),
         "n": one.get("n", 0),
+        "counts": counts,
         "reason": one.get("reason"),
     }
 

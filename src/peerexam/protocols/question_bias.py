@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
@@ -143,9 +144,12 @@ def _set(
 def _separability(found: Separability) -> dict[str, Json]:
     null = found.null
     return {
-        "accuracy": estimate_json(found.accuracy),
+        # p tests the deals: the interval, of classifiers as trained, is not its other side.
+        "accuracy": estimate_json(replace(found.accuracy, p=None)),
         "chance": found.chance,
-        "null": None if null is None else {"mean": null[0], "low": null[1], "high": null[2]},
+        "null": None
+        if null is None
+        else {"mean": null[0], "low": null[1], "high": null[2], "p": found.accuracy.p},
         "held_out": found.held_out,
         "questions": found.questions,
         "left_out": dict(found.left_out),

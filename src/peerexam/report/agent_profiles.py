@@ -14,7 +14,7 @@ from peerexam.report.numbers import MISSING, decimal, signed, span
 
 @dataclass(frozen=True, slots=True)
 class ProfileLine:
-    """One measure as it is shown; `study` is its whole name, told apart from the others."""
+    """One measure as it is shown; `study` is its whole name, `n` counts what `counts` says."""
 
     study: str
     title: str
@@ -22,6 +22,7 @@ class ProfileLine:
     value: str
     interval: str
     n: str
+    counts: str
     reason: str
 
 
@@ -76,5 +77,6 @@ def _line(measure: Mapping[str, Json]) -> ProfileLine:
         text(measure["value"]),
         span(text(measure["low"]), text(measure["high"])),
         f"{int(measure['n']):,}",
+        str(measure.get("counts", "")),
         str(measure["reason"] or "") if measure["value"] is None else "",
     )

@@ -88,7 +88,7 @@ def _narrowed(column: _Column, room: int) -> _Column:
     """With its head, and where it is wider than the room its cells, on several lines."""
     cells = column.cells
     if max(width_of(line) for cell in cells for line in cell) > room:
-        cells = tuple(tuple(wrap(cell[0], room)) for cell in cells)
+        cells = tuple(tuple(wrap(" ".join(cell), room)) for cell in cells)
     widest = max([width_of(line) for cell in cells for line in cell] or [0])
     return replace(column, head=tuple(wrap(column.head[0], widest)), cells=cells)
 

@@ -50,16 +50,23 @@ def conclusion(body: Mapping[str, Json]) -> str:
     accuracy = found["accuracy"]
     if accuracy["value"] is None:
         return f"How well authors can be told apart is not known: {accuracy['reason']}."
-    p, chance = accuracy["p"], found["chance"]
+    null, chance = found["null"], found["chance"]
+    p = None if null is None else null["p"]
+    leaves_out = accuracy["low"] is None or accuracy["low"] > chance
     start = (
         f"Within a domain the author of {percent(accuracy['value'])} % of the questions is told "
         f"right ({_interval(accuracy)}; guessing reaches {percent(chance)} %"
     )
     if p is None:
         return f"{start})."
-    if p >= 0.05:
+    if p >= 0.05 and leaves_out and accuracy["low"] is not None:
+        shows = (
+            "authors dealt anew often reach as much, so that no hand is to be seen, though the "
+            "interval, for what was trained here, leaves guessing out"
+        )
+    elif p >= 0.05:
         shows = "that is no more than chance would often give: no hand is to be seen"
-    elif accuracy["low"] is not None and accuracy["low"] <= chance:
+    elif not leaves_out:
         shows = (
             "these questions show who asked them; whether those of other domains do, so few do "
             "not tell"
@@ -107,11 +114,12 @@ def _told(found: Mapping[str, Json]) -> dict[str, Any]:
         "value": percent(found["accuracy"]["value"]),
         "interval": _interval(found["accuracy"]),
         "reason": found["accuracy"]["reason"],
-        "p": probability(found["accuracy"]["p"]),
+        "p": probability(None if null is None else null["p"]),
         "chance": percent(found["chance"]),
         "null": MISSING
         if null is None
-        else f"{percent(null['mean'])} % {span(percent(null['low']), percent(null['high']))}",
+        else f"{percent(null['mean'])} %, nine deals in ten "
+        f"{span(percent(null['low']), percent(null['high']))}",
         "held_out": _HELD_OUT.get(found["held_out"], ""),
         "questions": found["questions"],
         "left_out": [(reason, count) for reason, count in found["left_out"].items() if count],

@@ -56,14 +56,17 @@ def span(low: str, high: str) -> str:
 
 
 def probability(p: float | None) -> str:
-    """A p-value, never printed as 0.
+    """A p-value, never printed as 0, nor as 0.050 where it is below that.
 
-    >>> probability(0.0312), probability(0.00001), probability(None)
-    ('0.031', '< 0.001', '–')
+    >>> probability(0.0312), probability(0.00001), probability(0.04996), probability(None)
+    ('0.031', '< 0.001', '< 0.05', '–')
     """
     if p is None:
         return MISSING
-    return "< 0.001" if p < 0.001 else f"{p:.3f}"
+    if p < 0.001:
+        return "< 0.001"
+    text = f"{p:.3f}"
+    return "< 0.05" if text == "0.050" and p < 0.05 else text
 
 
 def rank_interval(low: int, high: int) -> str:

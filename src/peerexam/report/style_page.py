@@ -92,11 +92,12 @@ def style_text(body: Mapping[str, Json], width: int | None = None) -> str:
     """The same as lines of text; its table takes at most so many columns, where that is said."""
     samples = body["samples"]
     reasons = ", ".join(f"{count} {reason}" for reason, count in samples["dropped"].items())
-    heads = ("judge", "rewritten", "interval", "n", "same in both orders", "first place", "longer")
+    heads = ("judge", "rewritten", "interval", "of", "same in both orders", "first place", "longer")
     rows = [_line(_row(one)) for one in body["judges"]]
     for name, key in (("all judges", "pooled"), ("without rewriter", "pooled_without_rewriter")):
         found = _measure(body[key])
-        rows.append((name, found["value"], found["interval"], found["n"], "", "", "", ""))
+        of = f"{found['n']} questions"
+        rows.append((name, found["value"], found["interval"], of, "", "", "", ""))
     return "\n".join(
         [
             conclusion(body),
@@ -114,7 +115,7 @@ def _line(one: Mapping[str, Any]) -> tuple[str, ...]:
         printable(one["name"]),
         preference["value"],
         preference["interval"],
-        preference["n"],
+        f"{preference['n']} pairs",
         one["same"]["value"],
         one["first"],
         one["longer"],

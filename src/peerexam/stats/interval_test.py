@@ -20,6 +20,8 @@ LEAST = 1e-9
 """The smallest p-value that is told of: that of intervals which nothing was drawn for."""
 _STEPS = 40
 _ROUNDING = 1e-12
+_APART = 1e-4
+"""By how much of the level p stays below it where the interval leaves 0 out, rounded too."""
 
 
 def interval_with_p(
@@ -48,13 +50,15 @@ def interval_with_p(
     else:
         inside, outside = min(finest, wanted / 2), wanted
         if not _holds_zero(at, inside):
-            return low, high, min(finest, wanted * (1 - 1e-9))
+            return low, high, min(finest, wanted * (1 - _APART))
     for _ in range(_STEPS):
         level = (inside * outside) ** 0.5
         if _holds_zero(at, level):
             inside = level
         else:
             outside = level
+    if not low <= 0 <= high:
+        return low, high, min(inside, wanted * (1 - _APART))
     # Within rounding of 1, 0 is the middle of every interval.
     return low, high, 1.0 if inside > 1 - 1e-6 else inside
 

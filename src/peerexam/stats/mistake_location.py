@@ -69,14 +69,21 @@ class Located:
         }
 
 
-def location_accuracy(table: Located) -> dict[Split, Estimate]:
+def location_accuracy(table: Located, failed: Located | None = None) -> dict[Split, Estimate]:
     """Share of traces whose label is exactly right, over all and by kind (Tables 4 and 9).
 
     Intervals are Wilson's. Undefined where there is no trace of a kind.
+
+    Args:
+        table: What was found.
+        failed: The traces left out, whatever they say was found; each kind then counts its own.
     """
     right = table.found == table.gold
+    lost: Mapping[Split, int] = {"all": table.left_out}
+    if failed is not None:
+        lost = {name: int(of.sum()) for name, of in failed.splits.items()}
     return {
-        name: _share(int((right & of).sum()), int(of.sum()), table.left_out if name == "all" else 0)
+        name: _share(int((right & of).sum()), int(of.sum()), lost.get(name, 0))
         for name, of in table.splits.items()
     }
 
