@@ -639,9 +639,24 @@ def test_an_option_that_cannot_be_used_is_a_setup_error(
         create(AgentSpec("a", "openai", "m", options=options))
 
 
-def test_an_endpoint_that_is_no_url_is_a_setup_error() -> None:
-    with pytest.raises(SetupError, match="URL"):
-        create(AgentSpec("a", "openai", "m", base_url="127.0.0.1:80/v1"))
+@pytest.mark.parametrize(
+    ("url", "problem"),
+    [
+        ("127.0.0.1:80/v1", "neither http:// nor https://"),
+        (" http://127.0.0.1:80/v1", "a blank"),
+        ("http://127.0.0.1:0/v1", "port is 0"),
+        ("http://me:secret-pass@/v1", "no host"),
+        ("http://127.0.0.1/v1#top", "after #"),
+    ],
+)
+def test_an_endpoint_that_is_no_url_is_a_setup_error(
+    url: str, problem: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", url)
+    for base_url in (url, None):
+        with pytest.raises(SetupError, match=f"the endpoint of 'a' is no URL: .*{problem}") as said:
+            create(AgentSpec("a", "openai", "m", base_url=base_url))
+        assert "secret-pass" not in str(said.value)
 
 
 async def test_a_given_text_cannot_be_scored(chat_server: Any, connect: Connect) -> None:

@@ -362,6 +362,21 @@ def test_salvage_names_what_it_cannot_begin_with(
         assert line.startswith(f"peerexam: {tmp_path}")
 
 
+@pytest.mark.parametrize("content", [b"", b"\n", b"\0", b"notes", b"\0" * 4096])
+def test_salvage_writes_over_no_file_of_another_kind(
+    tmp_path: Path, sound: bytes, content: bytes, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ledger, other = tmp_path / "ledger.sqlite", tmp_path / "other"
+    ledger.write_bytes(sound)
+    other.write_bytes(content)
+    # An empty file is a place to save to, but holds nothing to save.
+    for torn, saved in [(other, tmp_path / "new"), *([(ledger, other)] if content else [])]:
+        assert main(["salvage", str(torn), str(saved)]) == 2
+        (line,) = capsys.readouterr().err.splitlines()
+        assert line.startswith(f"peerexam: {other}: ")
+        assert other.read_bytes() == content
+
+
 def test_a_folder_or_a_missing_folder_is_named(tmp_path: Path) -> None:
     with pytest.raises(LedgerFileError, match="is it a file"):
         SqliteLedger.open(tmp_path)

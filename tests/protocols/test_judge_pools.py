@@ -181,6 +181,51 @@ def test_an_arena_is_counted_by_its_battles_and_not_by_pairs_of_voters(
         assert len({json.loads(line)["judge"] for line in file}) == voters
 
 
+def exported(tmp_path: Path, rows: list[tuple[str, str, str, str, str]]) -> tuple[Any, Any, int]:
+    """Standings, ratings and number of battles of rows: question, model a, model b, judge, winner.
+
+    They are imported, reported and exported.
+    """
+    heads = ("question_id", "model_a", "model_b", "judge", "winner")
+    source, run, out = tmp_path / "b.jsonl", tmp_path / "run", tmp_path / "out"
+    source.write_text("".join(json.dumps(dict(zip(heads, r, strict=True))) + "\n" for r in rows))
+    assert main(["import", "arena-rank", str(source), "--out", str(run)]) == 0
+    assert main(["report", str(run)]) == 0
+    assert main(["export", str(run), "--to", "arena-rank", "--out", str(out), "--no-parquet"]) == 0
+    battles = (out / "battles.jsonl").read_text().splitlines()
+    ratings = json.loads((out / "ratings.json").read_text())
+    return RunFolder(run).read_standings(), ratings, len(battles)
+
+
+def test_a_single_voter_among_many_judges_that_answer_is_exported(tmp_path: Path) -> None:
+    # Everyone stands for one judge, and one under another name than its own.
+    agents = [f"m{n}" for n in range(MOST_JUDGES + 1)]
+    turned = agents[1:] + agents[:1]
+    further = turned[1:] + turned[:1]
+    rows = [
+        (f"q{one}", two, three, one, "model_a")
+        for one, two, three in zip(agents, turned, further, strict=True)
+    ]
+    rows += [(f"v{number}", "m0", "m1", "voter", "tie") for number in range(7)]
+    standings, ratings, battles = exported(tmp_path, rows)
+    assert standings["judges"][-1]["agent"] == "1 judge"
+    assert battles == standings["counts"]["verdicts"]["ok"] == MOST_JUDGES + 1 + 7
+    assert set(ratings["judges"]) == {*agents, "voter"}
+
+
+def test_voters_that_gave_nothing_are_not_among_those_that_an_export_rests_on(
+    tmp_path: Path,
+) -> None:
+    heard = [(f"q{n}", "a", "b", f"u{n}", "model_a") for n in range(MOST_JUDGES)]
+    orders = (("a", "b"), ("b", "a"))
+    silent = [(f"x{n}", *pair, f"z{n}", "?") for n in range(3) for pair in orders]
+    standings, ratings, battles = exported(tmp_path, heard + silent)
+    (left_out,) = standings["voting"]["judges_left_out"]
+    assert left_out["agent"] == "3 judges of both orders"
+    assert battles == MOST_JUDGES
+    assert set(ratings["judges"]) == {f"u{n}" for n in range(MOST_JUDGES)}
+
+
 def test_as_many_judges_as_the_limit_keep_their_names(tmp_path: Path) -> None:
     run = tmp_path / "run"
     source = arena(tmp_path / "b.jsonl", 600, MOST_JUDGES)

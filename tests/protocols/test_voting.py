@@ -330,10 +330,18 @@ def test_a_judge_whose_every_call_failed_is_left_out() -> None:
         replace(r, order=(), unranked=("a", "b", "d")) if r.judge == "c" else r
         for r in run.rankings
     ]
-    voting = run.count(replace(QUICK, quorum=4))["voting"]
+    voting = run.count(replace(QUICK, quorum=3))["voting"]
     assert [left["agent"] for left in voting["judges_left_out"]] == ["c"]
-    assert voting["judges_counted"] == ["a", "b", "d"]
-    assert not voting["quorum_met"]
+    assert (voting["quorum_met"], voting["judges_counted"]) == (True, ["a", "b", "d"])
+
+
+def test_where_fit_judges_are_fewer_than_the_quorum_none_is_counted() -> None:
+    content = planted(6).count(replace(QUICK, quorum=5))
+    voting = content["voting"]
+    assert (voting["quorum_met"], voting["judges_counted"]) == (False, [])
+    assert voting["judges_left_out"] == []  # all four are fit
+    assert content["standings"] == []
+    assert {row["agent"] for row in voting["unplaced"]} == set("abcd")
 
 
 def test_marks_are_the_ballots_where_no_verdict_could_be_read() -> None:

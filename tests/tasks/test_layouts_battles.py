@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
+from peerexam.cli import main
 from peerexam.errors import RecordFileError, SetupError
+from peerexam.printable import plain
 from peerexam.protocols.finishing import tally_folder
 from peerexam.records import Verdict
 from peerexam.runfolder import RunFolder
@@ -34,6 +36,30 @@ def test_every_outcome_of_arena_rank_becomes_a_verdict(tmp_path: Path) -> None:
     assert [v.state for v in found.verdicts].count("unparsed") == 2
     assert found.roles == {"x": ["examinee"], "y": ["examinee"], "judge": ["judge"]}
     assert len(found.questions) == len(rows)  # each row is its own
+
+
+def test_winners_that_are_none_are_named_with_the_line_where_they_first_stand(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = ["model_a", "timeout", "tie", "timeout", "a\x1b[2J\u202eb", None]
+    source = write(tmp_path / "b.jsonl", [battle("x", "y", winner) for winner in said])
+    assert main(["import", "arena-rank", str(source), "--out", str(tmp_path / "run")]) == 0
+    out = capsys.readouterr().out
+    assert "left out: the winner of 4 rows, counted as unparsed: 'timeout' (2, first" in out
+    assert "'timeout' (2, first b.jsonl:2), " in out
+    assert "None (1, first b.jsonl:6); known are model_a, model_b, tie, " in out
+    assert plain(out) == out
+
+
+@pytest.mark.parametrize("labels", [("A", "B"), (1, 2), (None, None)])
+def test_rows_without_any_known_winner_are_refused_at_the_first(
+    labels: tuple[object, object], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = write(tmp_path / "b.jsonl", [battle("x", "y", winner) for winner in labels])
+    assert main(["import", "arena-rank", str(source), "--out", str(tmp_path / "run")]) == 2
+    error = capsys.readouterr().err
+    assert f"{source}:1: winner {labels[0]!r} is none that this layout knows (model_a, " in error
+    assert not (tmp_path / "run").exists()
 
 
 def test_rows_of_one_order_are_counted_and_said_to_be_such(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from typing import Any, get_args
 from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 
 from peerexam.agents.blotting import is_secret
-from peerexam.agents.spec import AgentSpec
+from peerexam.agents.spec import AgentSpec, endpoint_problem
 from peerexam.agents.wire import Client
 from peerexam.calls import Json
 from peerexam.errors import MissingKeyError, SetupError
@@ -198,15 +198,11 @@ def checked_url(spec: AgentSpec, url: str) -> str:
     Raises:
         SetupError: It is no URL. The message does not repeat it: it may hold a password.
     """
-    try:
-        parts = urlsplit(url)
-        usable = parts.scheme in ("http", "https") and bool(parts.hostname)
-        parts.port  # noqa: B018  # raises for a port that is none
-    except ValueError:
-        usable = False
-    if not usable:
+    problem = endpoint_problem(url)
+    if problem is not None:
         raise SetupError(
-            f"agent '{spec.name}': the endpoint must be a URL as in http://127.0.0.1:8000/v1"
+            f"the endpoint of '{spec.name}' is no URL: {problem}; write it as in "
+            "http://127.0.0.1:8000/v1"
         )
     return url
 

@@ -8,9 +8,6 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-WORKSHOP = ".adding"
-"""Where `add` makes the files that replace a run's own."""
-
 _COMMANDS = {
     "init": "exam:write_first",
     "plan": "exam:print_plan",
@@ -45,11 +42,15 @@ def _settle(arguments: argparse.Namespace) -> None:
     """Finish the hand-over of files that a killed `add` left half done, in every folder named."""
     for value in vars(arguments).values():
         for text in value if isinstance(value, list | tuple) else (value,):
-            if isinstance(text, str) and os.path.isdir(os.path.join(text, WORKSHOP)):
-                from peerexam.protocols.claiming import settled
+            if isinstance(text, str) and os.path.isdir(text):
+                from peerexam.protocols.adopting import is_half_done
                 from peerexam.runfolder import RunFolder
 
-                settled(RunFolder(Path(text)))
+                folder = RunFolder(Path(text))
+                if is_half_done(folder):
+                    from peerexam.protocols.claiming import settled
+
+                    settled(folder)
 
 
 def perform(arguments: argparse.Namespace) -> int:

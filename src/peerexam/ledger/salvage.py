@@ -39,6 +39,8 @@ def salvage(torn: Path, saved: Path) -> tuple[int, int]:
     """
     if not torn.is_file():
         raise LedgerFileError(f"{torn}: there is no such file; name the torn ledger")
+    if not torn.stat().st_size:
+        raise LedgerFileError(f"{torn}: this file is empty, so there is nothing to save")
     if torn.resolve() == saved.resolve():
         raise LedgerFileError(f"{saved}: this is the torn ledger itself; name a new file")
     unread: list[int] = []

@@ -166,6 +166,10 @@ def stored_schema(connection: sqlite3.Connection, path: Path) -> int:
     (schema,) = connection.execute("PRAGMA user_version").fetchone()
     (tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
     if (owner, schema, tables) == (0, 0, 0):
+        if path.stat().st_size == 1:  # which SQLite takes for empty, and would write over
+            raise LedgerFileError(
+                f"{path}: this is not a ledger; it was left as it is: name another file"
+            )
         return 0
     if owner != APPLICATION_ID:
         raise LedgerFileError(

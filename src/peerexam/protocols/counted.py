@@ -13,6 +13,7 @@ from peerexam.examiners.rubric import Rubric, load_rubric
 from peerexam.protocols.claiming import settled
 from peerexam.protocols.finishing import tally_folder
 from peerexam.protocols.gathering import Gathered, gather
+from peerexam.protocols.judge_sheets import gave_something
 from peerexam.protocols.loading import load_config
 from peerexam.runfolder import RunFolder
 from peerexam.stats.ballots import positions_by_marks
@@ -75,8 +76,13 @@ def counted_results(path: Path) -> Counted:
     peers = rows_where(table.verdicts, ~on_own_answer(table.verdicts))
     pairs = combine_orders(peers, voting["disagreement"], _orderless(folder, standings))
     left_out = {row["agent"] for row in voting["judges_left_out"]}
+    gave = gave_something(table)
     # With too few judges for the quorum, nobody's votes count.
-    counted = [name for name in names if name not in left_out] if voting["quorum_met"] else []
+    counted = [
+        name
+        for place, name in enumerate(names)
+        if voting["quorum_met"] and gave[place] and name not in left_out
+    ]
     return Counted(
         results_from(_positions(table, voting["ballots"]), pairs).of_judges(counted),
         voting["ballots"],
@@ -103,12 +109,11 @@ def full_mark_of(path: Path) -> int:
 
 
 def _judges(folder: RunFolder, standings: dict[str, Json]) -> list[str]:
-    """All by name, those that the standings have as one row too."""
-    shown = {sheet["agent"]: sheet.get("stands_for", 1) for sheet in standings["judges"]}
-    if sum(shown.values()) == len(shown):
-        return list(shown)
+    """All by name, those too that the standings have in one row under another name."""
+    shown = [sheet["agent"] for sheet in standings["judges"]]
     agents = folder.read_manifest().get("agents", ())
-    return [agent["name"] for agent in agents if "judge" in agent.get("roles", ())]
+    judges = [agent["name"] for agent in agents if "judge" in agent.get("roles", ())]
+    return shown if set(shown) <= set(judges) else judges
 
 
 def _orderless(folder: RunFolder, standings: dict[str, Json]) -> list[str]:

@@ -23,7 +23,7 @@ from peerexam.stats.bias import (
     swap_consistency,
 )
 from peerexam.stats.estimate import Estimate
-from peerexam.stats.orders import Pairs, on_own_answer, rows_where
+from peerexam.stats.orders import Mask, Pairs, on_own_answer, rows_where
 from peerexam.stats.peer_agreement import PeerAgreement, peer_agreement
 from peerexam.stats.self_preference import SelfPreference, self_preference
 from peerexam.stats.transitivity import (
@@ -143,13 +143,14 @@ def judge_sheets(
     turned = order_contradictions(peers, table.positions, rule=rule, orderless=orderless)
     attacks = _attacks(judges, settings, probes)
     agreeing = _agreements(pools, pairs, settings, np.random.default_rng([seed, 4]))
+    gave = gave_something(table)
     return [
         JudgeSheet(
             agent=name,
             by=info.by,
             measures=measures[place],
             why_unfit=_why_unfit(measures[place], attacks[name], info.fitness or settings.fitness),
-            gave_nothing=_gave_nothing(table, place),
+            gave_nothing=not gave[place],
             attack_success=attacks[name],
             self_preference=own[place],
             third_parties=others.get(name),
@@ -240,15 +241,16 @@ def _agreements(
     )
 
 
-def _gave_nothing(table: Gathered, judge: int) -> bool:
+def gave_something(table: Gathered) -> Mask:
+    """Per judge, whether a usable verdict, mark or ranking came from it."""
     # What it said of its own answers is no vote.
-    c, marks = table.verdicts, table.marks
-    voted = (c.judge == judge) & ~np.isnan(c.points) & ~on_own_answer(c)
-    marked = (marks.judge == judge) & ~np.isnan(marks.overall)
+    c, marks, positions = table.verdicts, table.marks, table.positions
+    gave = np.zeros(len(c.judges), dtype=np.bool_)
+    gave[c.judge[~np.isnan(c.points) & ~on_own_answer(c)]] = True
+    gave[marks.judge[~np.isnan(marks.overall)]] = True
     # A ranking in which nobody could be placed is a record, and says nothing.
-    placed = ~np.isnan(table.positions.rank).all(axis=1)
-    ranked = (table.positions.judge == judge) & placed
-    return not bool(voted.any() or marked.any() or ranked.any())
+    gave[positions.judge[~np.isnan(positions.rank).all(axis=1)]] = True
+    return gave
 
 
 def _why_unfit(

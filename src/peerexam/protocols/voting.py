@@ -131,6 +131,7 @@ def tally(
         else _no_standings(table, sheets, len(fit), settings.quorum),
         "voting": {
             **_voting(vote, sheets, fit, settings, agents),
+            "judges_counted": [sheets[place].agent for place in counted],
             "ballots": ballots,
             "uncompared": _uncompared(vote, agents),
             "pairs_without_result": {"one_order": pairs.one_order, "no_order": pairs.no_order},
@@ -302,7 +303,6 @@ def _voting(
         "cluster_judges": settings.cluster_judges,
         "disagreement": settings.disagreement,
         "bradley_terry_prior": PRIOR,
-        "judges_counted": [sheets[place].agent for place in fit],
         "judges_left_out": [
             {"agent": sheet.agent, "why": sheet.why_left_out}
             for sheet in sheets

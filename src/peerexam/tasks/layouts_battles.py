@@ -10,12 +10,13 @@ JSONL, a JSON list, CSV or Parquet. Model a (left) stood first. Optional columns
 - `turn`: how many turns a talk had before the vote, which was on the whole of it; not used.
 
 The winner may be named, too. `tie`, `both_bad` and `tie (bothbad)` are ties. Any other winner is an
-unparsed verdict, never a tie (arena-rank itself counts it as one, evalica drops it).
+unparsed verdict, never a tie (arena-rank itself counts it as one, evalica drops it), and is named
+with the line where it stands first; rows without a single winner that is known are refused.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,6 +30,8 @@ from peerexam.tasks.question_ids import QuestionIds
 _QUESTION = ("question_id", "prompt_id")
 _JUDGE = ("judge", "judge_model", "judge_name")
 _READ = {*_QUESTION, *_JUDGE, "winner", "question", "category"}
+
+_MOST_WINNERS = 5
 
 _FILES = ("verdicts.jsonl", "*.jsonl", "*.csv", "*.tsv", "*.parquet", "*.json", "*.gz")
 
@@ -77,17 +80,46 @@ def _read(source: Path, layout: _Layout) -> Imported:
     if not files:
         raise SetupError(f"{source} has no rows in .jsonl, .csv, .parquet or .json")
     collected = Collected()
-    anonymous, unread = 0, set[str]()
+    anonymous, unread, unknown, some_known = 0, set[str](), dict[str, list[Row]](), False
     for path in files:
         for number, row in enumerate(rows_of(path), start=1):
             unread |= set(row.body) - _READ - {layout.first, layout.second}
             known = any(row.has(key) for key in _JUDGE)
             anonymous += not known
             verdict = _verdict(row, layout, f"{path.stem}-{number}")
+            if verdict.winner is None:
+                unknown.setdefault(f"{row.body.get('winner')!r:.40}", []).append(row)
             _add_question(collected, row, verdict.question_id)
             collected.verdict(verdict, row, repeatable=not known)
+            some_known = some_known or verdict.winner is not None
     _tell(collected, anonymous, unread)
+    if unknown:
+        _name_unknown(collected, unknown, layout, some_known)
     return collected.imported()
+
+
+def _name_unknown(
+    collected: Collected, unknown: Mapping[str, Sequence[Row]], layout: _Layout, some_known: bool
+) -> None:
+    """Say what winners are none, each with the line where it stands first.
+
+    Raises:
+        RecordFileError: No row has a winner.
+    """
+    known = f"{', '.join(layout.winners)}, or the winner's name"
+    if not some_known:
+        winner, rows = next(iter(unknown.items()))
+        raise rows[0].wrong(f"winner {winner} is none that this layout knows ({known})")
+    named = [
+        f"{winner} ({len(rows)}, first {rows[0].path.name}:{rows[0].line})"
+        for winner, rows in list(unknown.items())[:_MOST_WINNERS]
+    ]
+    if len(unknown) > _MOST_WINNERS:
+        named.append(f"{len(unknown) - _MOST_WINNERS} more")
+    total = sum(map(len, unknown.values()))
+    collected.left_out.append(
+        f"the winner of {total} rows, counted as unparsed: {', '.join(named)}; known are {known}"
+    )
 
 
 def _verdict(row: Row, layout: _Layout, own_id: str) -> Verdict:
