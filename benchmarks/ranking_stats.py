@@ -21,9 +21,9 @@ import choix
 import evalica
 import numpy as np
 
-from peerexam.stats.ratings import fit_many, rate, standard_errors
-from peerexam.stats.resampling import bootstrap, resample_results
-from peerexam.stats.tables import Floats, Ints
+from peerexam.stats.core.resampling import bootstrap, resample_results
+from peerexam.stats.core.tables import Floats, Ints
+from peerexam.stats.ranking.ratings import fit_many, rate, standard_errors
 
 ROUNDS = 1000
 

@@ -30,10 +30,10 @@ import numpy as np
 from numpy.random import Generator
 from scipy.stats import t as student
 
-from peerexam.stats.orders import Mask
-from peerexam.stats.pair_tests import separated
-from peerexam.stats.tables import Floats
-from peerexam.stats.wins import implied_by_scores
+from peerexam.stats.core.tables import Floats
+from peerexam.stats.pairs.orders import Mask
+from peerexam.stats.pairs.wins import implied_by_scores
+from peerexam.stats.ranking.pair_tests import separated
 
 QUESTIONS, AGENTS = (8, 12, 24, 64), (4, 6, 8)
 ERROR = 0.05

@@ -11,7 +11,7 @@ import pytest
 from peerexam.calls import Json
 from peerexam.cli import main
 from peerexam.protocols.study_result import Measure, StudyResult, write_result
-from peerexam.stats.estimate import Estimate
+from peerexam.stats.core.estimate import Estimate
 
 EXAM = """
 name: toy

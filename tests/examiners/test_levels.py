@@ -15,7 +15,7 @@ from peerexam.examiners.parsing import Unreadable
 from peerexam.examiners.prompts import PromptLibrary
 from peerexam.examiners.simulated import build_sim_players
 from peerexam.records import Question
-from peerexam.stats.level_agreement import level_agreement
+from peerexam.stats.benchmarks.level_agreement import level_agreement
 
 QUESTION = Question("q1", "Why does the Moon show phases?", "Sky")
 

@@ -22,7 +22,7 @@ from peerexam.protocols.consistency_measures import sums_result
 from peerexam.protocols.consistency_plan import sums_plan
 from peerexam.protocols.study import Collected, study_config
 from peerexam.protocols.study_result import StudyResult
-from peerexam.stats.estimate import Estimate
+from peerexam.stats.core.estimate import Estimate
 from peerexam.tasks.arithmetic import ArithmeticGraph, draw_graphs, graph_of
 
 EXAMPLE = graph_of("paper", ("+", ("*", 2, 3), ("/", 16, 4)))

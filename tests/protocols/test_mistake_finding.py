@@ -32,7 +32,7 @@ from peerexam.protocols.mistake_statistics import check_dyck, task_counts
 from peerexam.protocols.study import study_config
 from peerexam.protocols.study_result import Measure, read_result, write_result
 from peerexam.runfolder import read_jsonl
-from peerexam.stats.mistake_location import location_accuracy
+from peerexam.stats.mistakes.location import location_accuracy
 from peerexam.tasks.mistakes import TASKS, Trace, load_traces
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data" / "bigbench_mistake"

@@ -27,7 +27,7 @@ from peerexam.protocols.mistake_finding import Finding, find_mistakes
 from peerexam.protocols.mistake_measures import finding_result
 from peerexam.protocols.self_bias_study import study_self_bias
 from peerexam.protocols.variations import variations_of
-from peerexam.stats.proportions import wilson
+from peerexam.stats.core.proportions import wilson
 from peerexam.tasks.benchmark_task import Item
 from peerexam.tasks.gsm8k import GSM8K
 from peerexam.tasks.mistakes import Trace

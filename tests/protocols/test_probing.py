@@ -28,7 +28,7 @@ from peerexam.records import PLAIN, Probe
 from peerexam.report.html import write_report
 from peerexam.report.tables import standings_text
 from peerexam.runfolder import RunFolder
-from peerexam.stats.attack_success import AttackReport, attack_success
+from peerexam.stats.judges.attack_success import AttackReport, attack_success
 
 SECTION = re.compile(
     r"\[\[begin ([^\]]*) [0-9a-f]{16}\]\]\n(.*?)\n\[\[end \1 [0-9a-f]{16}\]\]", re.S

@@ -13,7 +13,7 @@ from peerexam.protocols.program_measures import programs_result
 from peerexam.protocols.program_parts import EXAMPLES, GeoItem, Parse, shots, write_programs
 from peerexam.protocols.study import Collected, study_config
 from peerexam.protocols.study_result import StudyResult
-from peerexam.stats.estimate import Estimate
+from peerexam.stats.core.estimate import Estimate
 from peerexam.tasks.funql import parse_funql
 from peerexam.tasks.geoquery import GeoQuestion
 from peerexam.tasks.geoquery_parts import parts_of

@@ -17,7 +17,7 @@ from peerexam.protocols.standings_json import plain
 from peerexam.report.judges_view import self_preference_rows
 from peerexam.report.numbers import probability, signed
 from peerexam.report.tables import standings_text
-from peerexam.stats.interval_test import finest_level
+from peerexam.stats.core.interval_test import finest_level
 from peerexam.tasks.score_file import read_scores
 from peerexam.tasks.source_diversity import source_diversity
 

@@ -15,7 +15,7 @@ from peerexam.protocols.spans import exactly
 from peerexam.protocols.study import Reply, Study, ask, study_config, studying
 from peerexam.protocols.study_plan import StudyWork, study_plan
 from peerexam.protocols.study_result import Measure, StudyResult, read_result, write_result
-from peerexam.stats.estimate import Estimate
+from peerexam.stats.core.estimate import Estimate
 
 Chat = list[dict[str, str]]
 

@@ -16,7 +16,7 @@ from peerexam.calls import Json
 from peerexam.protocols.voting import ExamInfo, FitnessLimits, JudgeInfo, TallySettings, tally
 from peerexam.records import Answer, Mark, Question, Ranking, Verdict, Winner
 from peerexam.report.conclusion import basis, headline
-from peerexam.stats.votes import METHODS, Method
+from peerexam.stats.ranking.votes import METHODS, Method
 
 PRD = Path(__file__).resolve().parents[2] / ".." / "shared" / "data" / "prd_vicuna80"
 QUICK = TallySettings(rounds=200)

@@ -18,7 +18,7 @@ from peerexam.records import Answer, Mark, Question, Verdict, Winner
 from peerexam.report.battles import export_battles
 from peerexam.report.fastchat import export_fastchat, file_name
 from peerexam.runfolder import RunFolder
-from peerexam.stats.results import rate_results
+from peerexam.stats.ranking.results import rate_results
 from peerexam.tasks.imported import Imported, write_imported
 from peerexam.tasks.importing import read_source
 

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from peerexam.errors import StatisticsError
-from peerexam.stats.accuracy_change import change_from_counts, mean_of
-from peerexam.stats.estimate import Estimate
+from peerexam.stats.core.estimate import Estimate
+from peerexam.stats.mistakes.accuracy_change import change_from_counts, mean_of
 
 
 # BIG-Bench Mistake, Table 6, oracle locations: losses, correct, gains, incorrect, and both columns.

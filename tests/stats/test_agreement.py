@@ -10,7 +10,8 @@ from scipy.stats import kendalltau
 
 from peerexam.errors import StatisticsError
 from peerexam.records import Mark
-from peerexam.stats.agreement import (
+from peerexam.stats.core.tables import Floats, Positions, marks_from
+from peerexam.stats.judges.agreement import (
     Orders,
     ballot_tau,
     kendall_tau,
@@ -18,7 +19,6 @@ from peerexam.stats.agreement import (
     mean_agreement,
     orders_of_rankings,
 )
-from peerexam.stats.tables import Floats, Positions, marks_from
 
 
 def test_constant_scores_have_no_tau_and_say_so() -> None:

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from peerexam.records import HARMLESS, PLAIN, Probe
-from peerexam.stats.attack_success import attack_success
-from peerexam.stats.proportions import wilson
+from peerexam.stats.core.proportions import wilson
+from peerexam.stats.judges.attack_success import attack_success
 
 Winner = Literal["right", "wrong", "tie"]
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from peerexam.errors import StatisticsError
 from peerexam.records import Mark
-from peerexam.stats.benchmark import NO_GROUP, NO_MARK, dimension_percent, full_mark_percent
-from peerexam.stats.fullmarks import avg, full_marks
-from peerexam.stats.tables import Ints, Marks, marks_from
+from peerexam.stats.benchmarks.scores import NO_GROUP, NO_MARK, dimension_percent, full_mark_percent
+from peerexam.stats.core.tables import Ints, Marks, marks_from
+from peerexam.stats.judges.fullmarks import avg, full_marks
 
 # Examiner paper, Table 3, 5-shot (fine-tuned models: 0-shot): all, memorization, comprehension,
 # analysis.

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from peerexam.errors import StatisticsError
 from peerexam.records import Mark, Verdict, Winner
-from peerexam.stats.bias import (
+from peerexam.stats.core.tables import Comparisons, comparisons_from, marks_from
+from peerexam.stats.judges.bias import (
     first_preference,
     invalid_rate,
     longer_preference,
     swap_consistency,
 )
-from peerexam.stats.tables import Comparisons, comparisons_from, marks_from
 
 AGENTS = ("a", "b", "c")
 SHARED = Path(__file__).resolve().parents[2] / ".." / "shared" / "data" / "prd_vicuna80"

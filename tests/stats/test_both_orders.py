@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from peerexam.records import Verdict, Winner
-from peerexam.stats.both_orders import fold_orders, was_sorted
-from peerexam.stats.orders import Disagreement, combine_orders
-from peerexam.stats.tables import comparisons_from
+from peerexam.stats.core.tables import comparisons_from
+from peerexam.stats.pairs.both_orders import fold_orders, was_sorted
+from peerexam.stats.pairs.orders import Disagreement, combine_orders
 
 OUTCOMES: tuple[Winner | None, ...] = ("first", "second", "tie", None)
 RULES: tuple[Disagreement, ...] = ("tie", "average", "abstain")

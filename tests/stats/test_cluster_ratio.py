@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from peerexam.stats.cluster_ratio import (
+from peerexam.stats.core.cluster_ratio import (
     bootstrap_ratios,
     draws,
     share_interval,

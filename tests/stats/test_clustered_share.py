@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from peerexam.errors import StatisticsError
-from peerexam.stats.clustered_share import (
+from peerexam.stats.core.clustered_share import (
     chance_agreement,
     chance_share,
     clustered_difference,

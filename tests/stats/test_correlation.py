@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from peerexam.errors import StatisticsError
-from peerexam.stats.correlation import pearson, rank_correlations, spearman
+from peerexam.stats.trust.correlation import pearson, rank_correlations, spearman
 
 SCORES = st.lists(
     st.tuples(st.integers(1, 5), st.integers(-3, 3), st.integers(0, 6)), min_size=2, max_size=25
@@ -37,7 +37,7 @@ def test_values_are_those_of_scipy(rows: list[tuple[int, int, int]]) -> None:
 
 def test_a_replicate_is_the_coefficient_of_the_answers_drawn() -> None:
     """The weighted coefficients are those of the repeated answers, by scipy."""
-    from peerexam.stats.correlation import _weighted_rho, _weighted_tau
+    from peerexam.stats.trust.correlation import _weighted_rho, _weighted_tau
 
     rng = np.random.default_rng(5)
     x, y = rng.integers(1, 6, 30).astype(float), rng.normal(size=30).round(1)

@@ -7,8 +7,12 @@ import pytest
 from scipy.stats import norm, t
 
 from peerexam.errors import StatisticsError
-from peerexam.stats.decomposition import Decomposition, decompose_comparisons, decompose_scores
-from peerexam.stats.tables import Floats, Ints
+from peerexam.stats.core.tables import Floats, Ints
+from peerexam.stats.self_bias.decomposition import (
+    Decomposition,
+    decompose_comparisons,
+    decompose_scores,
+)
 
 NAMES = ("a", "b", "c", "d")
 

@@ -10,9 +10,9 @@ from scipy.stats import binomtest
 
 from peerexam.errors import StatisticsError
 from peerexam.records import Mark
-from peerexam.stats.depth import depth_by_round
-from peerexam.stats.proportions import wilson
-from peerexam.stats.tables import Marks, marks_from
+from peerexam.stats.benchmarks.depth import depth_by_round
+from peerexam.stats.core.proportions import wilson
+from peerexam.stats.core.tables import Marks, marks_from
 
 
 @given(st.integers(1, 60).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from peerexam.errors import StatisticsError
-from peerexam.stats.dg_diff import (
+from peerexam.stats.discrimination import (
     NO_CHOICE,
     credited,
     difference,

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from peerexam.records import Mark
-from peerexam.stats.few_shot import Gains, few_shot_gains, relative_gain
-from peerexam.stats.tables import Marks, marks_from
+from peerexam.stats.benchmarks.few_shot import Gains, few_shot_gains, relative_gain
+from peerexam.stats.core.tables import Marks, marks_from
 
 # Examiner paper, Table 3: 0-shot and 5-shot of BLOOMZ, Flan-T5, Flan-UL2, GLM-130B, LLaMA-13B and
 # LLaMA-65B.

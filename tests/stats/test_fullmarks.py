@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from peerexam.records import Mark
-from peerexam.stats.fullmarks import (
+from peerexam.stats.core.tables import Floats, marks_from
+from peerexam.stats.judges.fullmarks import (
     avg,
     avg_weight,
     full_marks,
@@ -17,7 +18,6 @@ from peerexam.stats.fullmarks import (
     scaled_columns,
     shared_difference,
 )
-from peerexam.stats.tables import Floats, marks_from
 
 NA = np.nan
 

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from peerexam.errors import StatisticsError
-from peerexam.stats.estimate import Estimate
-from peerexam.stats.holm import holm, with_holm
+from peerexam.stats.core.estimate import Estimate
+from peerexam.stats.core.holm import holm, with_holm
 
 
 def test_a_family_of_four_comes_out_as_worked_by_hand() -> None:

@@ -10,8 +10,8 @@ from scipy.stats import ttest_ind
 
 from peerexam.errors import StatisticsError
 from peerexam.records import Verdict
-from peerexam.stats.home_advantage import home_advantage
-from peerexam.stats.tables import Comparisons, comparisons_from
+from peerexam.stats.core.tables import Comparisons, comparisons_from
+from peerexam.stats.judges.home_advantage import home_advantage
 
 
 def rng(seed: int = 0) -> np.random.Generator:
@@ -135,8 +135,8 @@ def test_how_much_is_held_at_a_time_changes_nothing(
     def in_blocks(rows: int, cells: int) -> list[slice]:
         return [slice(k, min(k + at_a_time, rows)) for k in range(0, rows, at_a_time)]
 
-    monkeypatch.setattr("peerexam.stats.home_advantage.row_blocks", in_blocks)
-    monkeypatch.setattr("peerexam.stats.home_advantage._CELLS", 40 * at_a_time)
+    monkeypatch.setattr("peerexam.stats.judges.home_advantage.row_blocks", in_blocks)
+    monkeypatch.setattr("peerexam.stats.judges.home_advantage._CELLS", 40 * at_a_time)
     assert home_advantage(c, authors, rng=rng(), rounds=300) == whole
 
 

@@ -11,17 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from peerexam.stats.benchmark_table import table_from_scores
-from peerexam.stats.cluster_ratio import expanded_tail
-from peerexam.stats.clustered_share import clustered_difference
-from peerexam.stats.decomposition import decompose_comparisons, decompose_scores
-from peerexam.stats.dg_diff import difference
-from peerexam.stats.estimate import Estimate
-from peerexam.stats.home_advantage import home_advantage
-from peerexam.stats.interval_test import finest_level, interval_with_p, percentile_with_p
-from peerexam.stats.self_bias import self_bias
-from peerexam.stats.self_preference import self_preference
-from peerexam.stats.tables import Comparisons
+from peerexam.stats.core.cluster_ratio import expanded_tail
+from peerexam.stats.core.clustered_share import clustered_difference
+from peerexam.stats.core.estimate import Estimate
+from peerexam.stats.core.interval_test import finest_level, interval_with_p, percentile_with_p
+from peerexam.stats.core.tables import Comparisons
+from peerexam.stats.discrimination import difference
+from peerexam.stats.judges.home_advantage import home_advantage
+from peerexam.stats.judges.self_preference import self_preference
+from peerexam.stats.self_bias.benchmark_table import table_from_scores
+from peerexam.stats.self_bias.decomposition import decompose_comparisons, decompose_scores
+from peerexam.stats.self_bias.rank_bias import self_bias
 
 worlds = st.tuples(
     st.integers(0, 10_000),  # seed

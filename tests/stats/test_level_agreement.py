@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from peerexam.errors import StatisticsError
 from peerexam.records import Level, LevelVote
-from peerexam.stats.level_agreement import LEVELS, LevelAgreement, level_agreement
+from peerexam.stats.benchmarks.level_agreement import LEVELS, LevelAgreement, level_agreement
 
 
 def votes(name: str, levels: list[Level | None]) -> list[LevelVote]:

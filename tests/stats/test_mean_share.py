@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from peerexam.errors import StatisticsError
-from peerexam.stats.cluster_ratio import share_interval
-from peerexam.stats.mean_share import mean_share
+from peerexam.stats.core.cluster_ratio import share_interval
+from peerexam.stats.core.mean_share import mean_share
 
 TRIALS = arrays(np.float64, (6, 3), elements=st.integers(0, 4).map(float))
 

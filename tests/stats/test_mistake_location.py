@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from peerexam.errors import StatisticsError
-from peerexam.stats.estimate import Estimate
-from peerexam.stats.mistake_location import (
+from peerexam.stats.core.estimate import Estimate
+from peerexam.stats.mistakes.location import (
     NO_MISTAKE,
     UNREADABLE,
     Located,

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from peerexam.errors import StatisticsError
-from peerexam.stats.nominal_agreement import MISSING, nominal_alpha
-from peerexam.stats.tables import Ints
+from peerexam.stats.core.nominal_agreement import MISSING, nominal_alpha
+from peerexam.stats.core.tables import Ints
 
 # Krippendorff (2011), "Computing Krippendorff's Alpha-Reliability", section C: four observers,
 # twelve units, some missing; the nominal alpha is 0.743.

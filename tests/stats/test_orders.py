@@ -7,8 +7,8 @@ import pytest
 
 from peerexam.errors import StatisticsError
 from peerexam.records import Verdict, Winner
-from peerexam.stats.orders import Disagreement, combine_orders, on_own_answer
-from peerexam.stats.tables import comparisons_from
+from peerexam.stats.core.tables import comparisons_from
+from peerexam.stats.pairs.orders import Disagreement, combine_orders, on_own_answer
 
 RULES: tuple[Disagreement, ...] = ("tie", "average", "abstain")
 

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import ttest_rel
 
-from peerexam.stats.orders import Mask
-from peerexam.stats.pair_tests import met_groups, separated
-from peerexam.stats.tables import Floats
-from peerexam.stats.wins import implied_by_scores
+from peerexam.stats.core.tables import Floats
+from peerexam.stats.pairs.orders import Mask
+from peerexam.stats.pairs.wins import implied_by_scores
+from peerexam.stats.ranking.pair_tests import met_groups, separated
 
 
 def apart(wins: Floats, seed: int = 0, rounds: int = 399) -> Mask:

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from peerexam.errors import StatisticsError
 from peerexam.records import Verdict, Winner
-from peerexam.stats.estimate import Estimate
-from peerexam.stats.orders import Disagreement, Pairs, combine_orders
-from peerexam.stats.peer_agreement import ALONE, PeerAgreement, peer_agreement
-from peerexam.stats.tables import comparisons_from
+from peerexam.stats.core.estimate import Estimate
+from peerexam.stats.core.tables import comparisons_from
+from peerexam.stats.judges.peer_agreement import ALONE, PeerAgreement, peer_agreement
+from peerexam.stats.pairs.orders import Disagreement, Pairs, combine_orders
 
 AGENTS = ("a", "b", "c")
 JUDGES = ("x", "y", "z")

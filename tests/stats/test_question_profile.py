@@ -5,7 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from peerexam.records import Question
-from peerexam.stats.question_profile import QUESTION_WORDS, question_profile, question_word
+from peerexam.stats.benchmarks.question_profile import (
+    QUESTION_WORDS,
+    question_profile,
+    question_word,
+)
 
 
 @pytest.mark.parametrize(

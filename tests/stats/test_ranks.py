@@ -6,15 +6,15 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from peerexam.stats.ranks import (
+from peerexam.stats.core.resampling import bootstrap
+from peerexam.stats.core.tables import Floats
+from peerexam.stats.ranking.ranks import (
     Place,
     competition_ranks,
     places,
     resampled_apart,
     scored_above,
 )
-from peerexam.stats.resampling import bootstrap
-from peerexam.stats.tables import Floats
 
 
 def replicates_of(sample: Floats, rounds: int = 400, seed: int = 0) -> Floats:

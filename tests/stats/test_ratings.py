@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from peerexam.errors import StatisticsError
-from peerexam.stats.ratings import (
+from peerexam.stats.core.resampling import resample_results
+from peerexam.stats.core.tables import Floats
+from peerexam.stats.ranking.ratings import (
     Convergence,
     Ratings,
     expected_win_rate,
@@ -21,8 +23,6 @@ from peerexam.stats.ratings import (
     rate,
     standard_errors,
 )
-from peerexam.stats.resampling import resample_results
-from peerexam.stats.tables import Floats
 
 
 def strengths(ratings: Ratings) -> Floats:

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from peerexam.errors import StatisticsError
-from peerexam.stats.resampling import (
+from peerexam.stats.core.resampling import (
     bootstrap,
     cluster_weights,
     percentile_interval,
     resample_results,
 )
-from peerexam.stats.tables import Floats
+from peerexam.stats.core.tables import Floats
 
 
 def mean(sums: Sequence[Floats]) -> Floats:

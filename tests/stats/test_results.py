@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from peerexam.errors import StatisticsError
 from peerexam.records import Ranking, Verdict, Winner
-from peerexam.stats.ballots import ballots_from
-from peerexam.stats.orders import Disagreement, combine_orders
-from peerexam.stats.results import Results, rate_results, results_from
-from peerexam.stats.tables import comparisons_from, positions_from
+from peerexam.stats.core.tables import comparisons_from, positions_from
+from peerexam.stats.pairs.orders import Disagreement, combine_orders
+from peerexam.stats.ranking.ballots import ballots_from
+from peerexam.stats.ranking.results import Results, rate_results, results_from
 
 AGENTS, JUDGES, QUESTIONS = ("a", "b", "c"), ("j", "k"), ("1", "2", "3")
 

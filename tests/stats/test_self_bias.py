@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from scipy.stats import rankdata
 
 from peerexam.errors import StatisticsError
-from peerexam.stats.all_alike import most_moved
-from peerexam.stats.benchmark_table import BenchmarkTable, table_from_scores
-from peerexam.stats.counted_values import resampled_means
-from peerexam.stats.role_tables import author_table, both_table, evaluator_table
-from peerexam.stats.self_bias import self_bias
-from peerexam.stats.self_preference import self_preference
-from peerexam.stats.tables import Comparisons
+from peerexam.stats.core.all_alike import most_moved
+from peerexam.stats.core.counted_values import resampled_means
+from peerexam.stats.core.tables import Comparisons
+from peerexam.stats.judges.self_preference import self_preference
+from peerexam.stats.self_bias.benchmark_table import BenchmarkTable, table_from_scores
+from peerexam.stats.self_bias.rank_bias import self_bias
+from peerexam.stats.self_bias.role_tables import author_table, both_table, evaluator_table
 
 
 def rng(seed: int = 0) -> np.random.Generator:

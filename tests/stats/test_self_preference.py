@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from peerexam.errors import StatisticsError
 from peerexam.records import Verdict, Winner
-from peerexam.stats.benchmark_table import table_from_scores
-from peerexam.stats.self_bias import self_bias
-from peerexam.stats.self_preference import SelfPreference, self_preference
-from peerexam.stats.tables import Comparisons, comparisons_from
+from peerexam.stats.core.tables import Comparisons, comparisons_from
+from peerexam.stats.judges.self_preference import SelfPreference, self_preference
+from peerexam.stats.self_bias.benchmark_table import table_from_scores
+from peerexam.stats.self_bias.rank_bias import self_bias
 
 
 def rng(seed: int = 0) -> np.random.Generator:

@@ -8,8 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from peerexam.errors import StatisticsError
-from peerexam.stats.question_folds import first_of_each, folds_by_class, folds_by_group
-from peerexam.stats.separability import author_separability, domain_separability
+from peerexam.stats.question_bias.question_folds import (
+    first_of_each,
+    folds_by_class,
+    folds_by_group,
+)
+from peerexam.stats.question_bias.separability import author_separability, domain_separability
 
 pytest.importorskip("sklearn")
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from peerexam.errors import StatisticsError
-from peerexam.stats.similarity_tail import similarity_tail
+from peerexam.stats.leakage import similarity_tail
 
 SHARES = st.lists(st.floats(0, 1), min_size=1, max_size=30)
 

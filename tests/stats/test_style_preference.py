@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from peerexam.errors import StatisticsError
-from peerexam.stats.proportions import wilson
-from peerexam.stats.style_preference import style_preference
+from peerexam.stats.core.proportions import wilson
+from peerexam.stats.style import style_preference
 
 NAN = float("nan")
 

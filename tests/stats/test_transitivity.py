@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from peerexam.errors import StatisticsError
 from peerexam.records import Ranking, Verdict, Winner
-from peerexam.stats.tables import comparisons_from, positions_from
-from peerexam.stats.transitivity import (
+from peerexam.stats.core.tables import comparisons_from, positions_from
+from peerexam.stats.ranking.transitivity import (
     Contradictions,
     Triads,
     circular_triads,

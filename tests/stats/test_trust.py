@@ -11,11 +11,16 @@ from hypothesis import strategies as st
 
 from peerexam.errors import StatisticsError
 from peerexam.records import Verdict
-from peerexam.stats.inter_annotator import cohen_kappa, fleiss_kappa, krippendorff_alpha
-from peerexam.stats.peer_rank import peer_rank
-from peerexam.stats.report_card import CallFacts, PairTraits, report_card
-from peerexam.stats.tables import comparisons_from
-from peerexam.stats.trust import JudgedPairs, majority, order_accuracy, pairwise_accuracy
+from peerexam.stats.core.tables import comparisons_from
+from peerexam.stats.ranking.peer_rank import peer_rank
+from peerexam.stats.trust.inter_annotator import cohen_kappa, fleiss_kappa, krippendorff_alpha
+from peerexam.stats.trust.pair_accuracy import (
+    JudgedPairs,
+    majority,
+    order_accuracy,
+    pairwise_accuracy,
+)
+from peerexam.stats.trust.report_card import CallFacts, PairTraits, report_card
 
 NONE = math.nan
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from peerexam.stats.uniformity import spread
+from peerexam.stats.question_bias.uniformity import spread
 
 
 def test_three_points_by_hand() -> None:

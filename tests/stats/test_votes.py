@@ -13,17 +13,17 @@ from hypothesis.extra import numpy as arrays
 
 from peerexam.errors import StatisticsError
 from peerexam.records import Mark, Ranking, Verdict
-from peerexam.stats.ballots import (
+from peerexam.stats.core.tables import Floats, comparisons_from, marks_from, positions_from
+from peerexam.stats.pairs.orders import Mask, combine_orders
+from peerexam.stats.pairs.wins import implied_by_scores, mean_win_rate, win_rates
+from peerexam.stats.ranking.ballots import (
     Ballots,
     ballots_from,
     positions_by_marks,
     without_own_answers,
 )
-from peerexam.stats.orders import Mask, combine_orders
-from peerexam.stats.ranks import competition_ranks
-from peerexam.stats.tables import Floats, comparisons_from, marks_from, positions_from
-from peerexam.stats.votes import METHODS, Method
-from peerexam.stats.wins import implied_by_scores, mean_win_rate, win_rates
+from peerexam.stats.ranking.ranks import competition_ranks
+from peerexam.stats.ranking.votes import METHODS, Method
 
 NAMES = "abcdefgh"
 

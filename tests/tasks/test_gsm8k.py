@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from peerexam.errors import RecordFileError, SetupError
-from peerexam.stats.dg_diff import credited
+from peerexam.stats.discrimination import credited
 from peerexam.tasks.benchmark_task import Item
 from peerexam.tasks.candidate_file import EVERY_AGENT, read_candidates
 from peerexam.tasks.gsm8k import (

@@ -10,11 +10,11 @@ import pytest
 
 from peerexam.protocols.trust_assessment import Judgements, assess
 from peerexam.protocols.trust_columns import People, verdict_points
-from peerexam.stats.inter_annotator import fleiss_kappa
-from peerexam.stats.peer_rank import peer_rank
-from peerexam.stats.tables import Comparisons, comparisons_from
-from peerexam.stats.trust import order_accuracy
-from peerexam.stats.trust_row import TrustRow
+from peerexam.stats.core.tables import Comparisons, comparisons_from
+from peerexam.stats.ranking.peer_rank import peer_rank
+from peerexam.stats.trust.inter_annotator import fleiss_kappa
+from peerexam.stats.trust.pair_accuracy import order_accuracy
+from peerexam.stats.trust.row import TrustRow
 from peerexam.tasks.human_labels import HumanLabels
 from peerexam.tasks.llmbar import read_llmbar
 from peerexam.tasks.prd_human import read_prd_human, read_prd_lfqa

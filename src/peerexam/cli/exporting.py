@@ -13,7 +13,7 @@ from peerexam.errors import SetupError
 from peerexam.report.battles import BattlesWritten, Tool, export_battles
 from peerexam.report.export_place import check_export_place
 from peerexam.report.grid import grid
-from peerexam.stats.results import Rating, rate_results
+from peerexam.stats.ranking.results import Rating, rate_results
 
 LAYOUTS: tuple[str, ...] = ("dataset", "arena-rank", "evalica", "fastchat")
 """What `--to` may name."""

@@ -19,8 +19,8 @@ from peerexam.protocols.leaking import (
 from peerexam.report.grid import grid
 from peerexam.report.inert import csv_text, printable
 from peerexam.runfolder.folder import write_object
-from peerexam.stats.estimate import Estimate
-from peerexam.stats.similarity_tail import SimilarityTail
+from peerexam.stats.core.estimate import Estimate
+from peerexam.stats.leakage import SimilarityTail
 
 _SHOWN_PAIRS = 10
 

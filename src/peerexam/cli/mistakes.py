@@ -14,7 +14,7 @@ from peerexam.errors import SetupError
 from peerexam.protocols.annotator_agreement import AnnotatorAgreement, annotator_agreement
 from peerexam.protocols.mistake_statistics import DyckCheck, TaskCounts, check_dyck, task_counts
 from peerexam.report.grid import grid
-from peerexam.stats.estimate import Estimate
+from peerexam.stats.core.estimate import Estimate
 from peerexam.tasks.location_votes import read_location_votes
 from peerexam.tasks.mistakes import load_traces
 

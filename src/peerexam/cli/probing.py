@@ -21,8 +21,8 @@ from peerexam.protocols.probing import ProbePlan, write_probes
 from peerexam.protocols.probing_agents import ProbedJudge, judges_only, probe_agents
 from peerexam.protocols.progress import Progress
 from peerexam.runfolder import RunFolder
-from peerexam.stats.attack_success import AttackReport
-from peerexam.stats.estimate import Estimate
+from peerexam.stats.core.estimate import Estimate
+from peerexam.stats.judges.attack_success import AttackReport
 
 DEFAULT_FOLDER = Path("runs/probes")
 """Where the ledger is without `--out` and `--db`."""

@@ -27,7 +27,7 @@ from peerexam.records import Mark, Verdict
 from peerexam.report.trust_table import trust_csv, trust_json, trust_text
 from peerexam.runfolder import RunFolder
 from peerexam.runfolder.folder import write_object
-from peerexam.stats.trust_row import TrustReport
+from peerexam.stats.trust.row import TrustReport
 from peerexam.tasks.annotations import read_annotations
 from peerexam.tasks.human_labels import HumanLabels
 from peerexam.tasks.llmbar import read_llmbar

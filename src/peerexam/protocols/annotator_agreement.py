@@ -9,11 +9,11 @@ import numpy as np
 
 from peerexam.calls import Json
 from peerexam.protocols.standings_json import estimate_json
-from peerexam.stats.estimate import Estimate
-from peerexam.stats.mistake_location import NO_MISTAKE
-from peerexam.stats.nominal_agreement import MISSING, nominal_alpha
-from peerexam.stats.proportions import wilson
-from peerexam.stats.tables import Ints
+from peerexam.stats.core.estimate import Estimate
+from peerexam.stats.core.nominal_agreement import MISSING, nominal_alpha
+from peerexam.stats.core.proportions import wilson
+from peerexam.stats.core.tables import Ints
+from peerexam.stats.mistakes.location import NO_MISTAKE
 from peerexam.tasks.location_votes import LocationVotes
 from peerexam.tasks.mistakes import Trace, by_task
 

@@ -10,8 +10,8 @@ from peerexam.calls import Json
 from peerexam.protocols.backtracking_study import Backtrack, Backtracking, Backtracks
 from peerexam.protocols.study import given_up
 from peerexam.protocols.study_result import Measure, StudyResult
-from peerexam.stats.accuracy_change import Change, change_from_counts, mean_of
-from peerexam.stats.estimate import Estimate
+from peerexam.stats.core.estimate import Estimate
+from peerexam.stats.mistakes.accuracy_change import Change, change_from_counts, mean_of
 
 ORIGINAL = (0.15, 0.5, 0.8, 0.9, 0.99)
 """Original accuracies for which the accuracy afterwards is told; 0.15 is the data set's."""

@@ -15,11 +15,11 @@ from peerexam.calls import Json
 from peerexam.protocols.gathering import Gathered
 from peerexam.protocols.tally_settings import BenchmarkInfo, TallySettings
 from peerexam.records import Question
-from peerexam.stats.benchmark import NO_GROUP, dimension_percent, full_mark_percent
-from peerexam.stats.estimate import Estimate
-from peerexam.stats.few_shot import Gains, Pair, few_shot_gains
-from peerexam.stats.question_profile import LEVELS, first_level_domain, question_profile
-from peerexam.stats.tables import Ints
+from peerexam.stats.benchmarks.few_shot import Gains, Pair, few_shot_gains
+from peerexam.stats.benchmarks.question_profile import LEVELS, first_level_domain, question_profile
+from peerexam.stats.benchmarks.scores import NO_GROUP, dimension_percent, full_mark_percent
+from peerexam.stats.core.estimate import Estimate
+from peerexam.stats.core.tables import Ints
 
 MOST_DOMAINS = 100
 """First-level domains that have a row of their own, the largest ones."""

@@ -18,12 +18,12 @@ from peerexam.protocols.consistency import NOT_ASKED, Kind, Prompt
 from peerexam.protocols.consistency_result import consistency_result
 from peerexam.protocols.study import Collected
 from peerexam.protocols.study_result import Measure, StudyResult
-from peerexam.stats.clustered_share import (
+from peerexam.stats.core.clustered_share import (
     chance_share,
     clustered_difference,
     clustered_share,
 )
-from peerexam.stats.estimate import Estimate
+from peerexam.stats.core.estimate import Estimate
 
 TASK = "arithmetic"
 

@@ -16,10 +16,10 @@ from peerexam.protocols.gathering import Gathered, gather
 from peerexam.protocols.judge_sheets import gave_something
 from peerexam.protocols.loading import load_config
 from peerexam.runfolder import RunFolder
-from peerexam.stats.ballots import positions_by_marks
-from peerexam.stats.orders import combine_orders, on_own_answer, rows_where
-from peerexam.stats.results import Results, results_from
-from peerexam.stats.tables import Positions
+from peerexam.stats.core.tables import Positions
+from peerexam.stats.pairs.orders import combine_orders, on_own_answer, rows_where
+from peerexam.stats.ranking.ballots import positions_by_marks
+from peerexam.stats.ranking.results import Results, results_from
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,11 @@ import numpy as np
 from peerexam.protocols.discrimination import Choice, Discrimination, Examined, random_candidate
 from peerexam.protocols.study_result import Measure
 from peerexam.protocols.variations import PLAIN, Variation
-from peerexam.stats.clustered_share import clustered_share
-from peerexam.stats.dg_diff import (
+from peerexam.stats.core.clustered_share import clustered_share
+from peerexam.stats.core.estimate import Estimate
+from peerexam.stats.core.holm import with_holm
+from peerexam.stats.core.tables import Floats, Ints
+from peerexam.stats.discrimination import (
     NO_CHOICE,
     NOTHING,
     credited,
@@ -21,9 +24,6 @@ from peerexam.stats.dg_diff import (
     majority,
     mean_score,
 )
-from peerexam.stats.estimate import Estimate
-from peerexam.stats.holm import with_holm
-from peerexam.stats.tables import Floats, Ints
 
 DG_DIFF = "dg_diff"
 BY_PEER = "by "

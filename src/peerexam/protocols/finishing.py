@@ -27,7 +27,7 @@ from peerexam.protocols.tally_settings import (
 )
 from peerexam.protocols.voting import tally as count_votes
 from peerexam.runfolder import RunFolder
-from peerexam.stats.orders import Disagreement
+from peerexam.stats.pairs.orders import Disagreement
 
 
 def finish(

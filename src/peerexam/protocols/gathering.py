@@ -16,8 +16,7 @@ import numpy as np
 from peerexam.examiners.answering import is_cut
 from peerexam.records import Answer, Mark, Question, Ranking, Verdict
 from peerexam.runfolder.columns import Columns, Score, columns_of
-from peerexam.stats.ballots import without_own_answers
-from peerexam.stats.tables import (
+from peerexam.stats.core.tables import (
     Comparisons,
     Floats,
     Ints,
@@ -30,6 +29,7 @@ from peerexam.stats.tables import (
     marks_from,
     positions_from,
 )
+from peerexam.stats.ranking.ballots import without_own_answers
 
 _SHARED = {"agents", "judges", "questions", "cluster", "dimensions"}
 

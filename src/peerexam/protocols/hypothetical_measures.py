@@ -14,8 +14,8 @@ from peerexam.protocols.hypothetical import DIRECT, TEMPLATES, Hypothetical, Sai
 from peerexam.protocols.own_choice import CHOICE
 from peerexam.protocols.study import Collected
 from peerexam.protocols.study_result import Measure, StudyResult
-from peerexam.stats.clustered_share import chance_share, clustered_share
-from peerexam.stats.estimate import Estimate
+from peerexam.stats.core.clustered_share import chance_share, clustered_share
+from peerexam.stats.core.estimate import Estimate
 
 TASK = "hypothetical"
 

@@ -16,8 +16,8 @@ import numpy as np
 
 from peerexam.protocols.gathering import Gathered, QuestionList, Seen
 from peerexam.protocols.tally_settings import JudgeInfo
-from peerexam.stats.orders import Pairs
-from peerexam.stats.tables import Comparisons, Ints, Marks, Positions
+from peerexam.stats.core.tables import Comparisons, Ints, Marks, Positions
+from peerexam.stats.pairs.orders import Pairs
 
 MOST_JUDGES = 100
 """Of an imported run, that are shown by name; with more of them, voters are pooled."""

@@ -15,18 +15,18 @@ from peerexam.protocols.standings_json import estimate_json, planned_and_ok
 from peerexam.protocols.tally_settings import FitnessLimits, JudgeInfo, TallySettings
 from peerexam.protocols.third_parties import ThirdParties, third_parties
 from peerexam.records import Probe
-from peerexam.stats.attack_success import attack_success
-from peerexam.stats.bias import (
+from peerexam.stats.core.estimate import Estimate
+from peerexam.stats.judges.attack_success import attack_success
+from peerexam.stats.judges.bias import (
     first_preference,
     invalid_rate,
     longer_preference,
     swap_consistency,
 )
-from peerexam.stats.estimate import Estimate
-from peerexam.stats.orders import Mask, Pairs, on_own_answer, rows_where
-from peerexam.stats.peer_agreement import PeerAgreement, peer_agreement
-from peerexam.stats.self_preference import SelfPreference, self_preference
-from peerexam.stats.transitivity import (
+from peerexam.stats.judges.peer_agreement import PeerAgreement, peer_agreement
+from peerexam.stats.judges.self_preference import SelfPreference, self_preference
+from peerexam.stats.pairs.orders import Mask, Pairs, on_own_answer, rows_where
+from peerexam.stats.ranking.transitivity import (
     Contradictions,
     Triads,
     circular_triads,

@@ -14,7 +14,7 @@ from peerexam.protocols.leaking import (
 )
 from peerexam.protocols.standings_json import estimate_json
 from peerexam.records import Question
-from peerexam.stats.similarity_tail import SimilarityTail
+from peerexam.stats.leakage import SimilarityTail
 from peerexam.tasks.retrieval import Found, Hit
 
 MOST_PAIRS = 20

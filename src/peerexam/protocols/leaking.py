@@ -11,9 +11,9 @@ from pathlib import Path
 
 from peerexam.errors import SetupError
 from peerexam.records import Question
-from peerexam.stats.estimate import Estimate
-from peerexam.stats.proportions import wilson
-from peerexam.stats.similarity_tail import SimilarityTail, similarity_tail
+from peerexam.stats.core.estimate import Estimate
+from peerexam.stats.core.proportions import wilson
+from peerexam.stats.leakage import SimilarityTail, similarity_tail
 from peerexam.tasks.corpora import corpus_files, passages
 from peerexam.tasks.leakage import Leaks, Neighbour, authors_overlap, search_corpus
 from peerexam.tasks.overlap import words_of

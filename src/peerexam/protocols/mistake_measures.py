@@ -13,8 +13,10 @@ from peerexam.protocols.mistake_finding import Find, Finding
 from peerexam.protocols.mistake_statistics import task_counts
 from peerexam.protocols.study import Collected, given_up
 from peerexam.protocols.study_result import Measure, StudyResult
-from peerexam.stats.estimate import Estimate
-from peerexam.stats.mistake_location import (
+from peerexam.stats.core.estimate import Estimate
+from peerexam.stats.core.nominal_agreement import MISSING, nominal_alpha
+from peerexam.stats.core.tables import Ints
+from peerexam.stats.mistakes.location import (
     NO_MISTAKE,
     UNREADABLE,
     Located,
@@ -24,8 +26,6 @@ from peerexam.stats.mistake_location import (
     overall,
     unreadable_share,
 )
-from peerexam.stats.nominal_agreement import MISSING, nominal_alpha
-from peerexam.stats.tables import Ints
 
 ALL_AGENTS = "all agents"
 """The agent of a measure of how far they agree."""

@@ -10,10 +10,10 @@ import numpy as np
 from peerexam.calls import Json
 from peerexam.errors import SetupError
 from peerexam.protocols.standings_json import estimate_json
-from peerexam.stats.estimate import Estimate
-from peerexam.stats.mistake_location import NO_MISTAKE, Bools, Floors, floors
-from peerexam.stats.proportions import wilson
-from peerexam.stats.tables import Ints
+from peerexam.stats.core.estimate import Estimate
+from peerexam.stats.core.proportions import wilson
+from peerexam.stats.core.tables import Ints
+from peerexam.stats.mistakes.location import NO_MISTAKE, Bools, Floors, floors
 from peerexam.tasks.dyck import first_fault
 from peerexam.tasks.mistakes import Trace, by_task
 

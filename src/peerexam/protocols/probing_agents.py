@@ -17,8 +17,8 @@ from peerexam.protocols.staging import stage
 from peerexam.protocols.standings_json import plain
 from peerexam.records import Probe
 from peerexam.runfolder import RunFolder
-from peerexam.stats.attack_success import AttackReport, attack_success
-from peerexam.stats.estimate import Estimate
+from peerexam.stats.core.estimate import Estimate
+from peerexam.stats.judges.attack_success import AttackReport, attack_success
 
 _SHARES = ("verdicts", "marks", "some_order", "harmless", "swap_consistency", "accuracy")
 _WHOLE = ProbePlan()

@@ -19,7 +19,7 @@ from peerexam.protocols.study_result import read_result
 from peerexam.records import SCHEMA_VERSION
 from peerexam.runfolder import RunFolder
 from peerexam.runfolder.folder import write_object
-from peerexam.stats.peer_agreement import ALONE
+from peerexam.stats.judges.peer_agreement import ALONE
 
 PROFILES = "profiles.json"
 

@@ -12,8 +12,8 @@ from peerexam.protocols.consistency_result import consistency_result
 from peerexam.protocols.program_parts import Parse
 from peerexam.protocols.study import Collected
 from peerexam.protocols.study_result import Measure, StudyResult
-from peerexam.stats.clustered_share import clustered_share
-from peerexam.stats.estimate import Estimate
+from peerexam.stats.core.clustered_share import clustered_share
+from peerexam.stats.core.estimate import Estimate
 
 TASK = "geoquery"
 

@@ -17,8 +17,12 @@ from peerexam.calls import Json
 from peerexam.errors import SetupError
 from peerexam.protocols.standings_json import estimate_json, plain
 from peerexam.records import Question
-from peerexam.stats.separability import Separability, author_separability, domain_separability
-from peerexam.stats.uniformity import spread
+from peerexam.stats.question_bias.separability import (
+    Separability,
+    author_separability,
+    domain_separability,
+)
+from peerexam.stats.question_bias.uniformity import spread
 from peerexam.tasks.question_map import FEWEST, PER_SET, check_map, flat_map, sample_questions
 
 PERMUTATIONS = 199

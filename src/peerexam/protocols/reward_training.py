@@ -12,8 +12,8 @@ import numpy as np
 from peerexam.calls import Json
 from peerexam.errors import SetupError
 from peerexam.runfolder.folder import write_object
-from peerexam.stats.estimate import Estimate
-from peerexam.stats.proportions import wilson
+from peerexam.stats.core.estimate import Estimate
+from peerexam.stats.core.proportions import wilson
 from peerexam.tasks.mistakes import Trace
 from peerexam.tasks.step_training import (
     NONE,

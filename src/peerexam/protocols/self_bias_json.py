@@ -8,12 +8,12 @@ import numpy as np
 
 from peerexam.calls import Json
 from peerexam.protocols.study_result import Measure, Unit
-from peerexam.stats.benchmark_table import BenchmarkTable
-from peerexam.stats.decomposition import Decomposition, Effect
-from peerexam.stats.estimate import Estimate
-from peerexam.stats.mean_share import mean_share
-from peerexam.stats.self_bias import SelfBias
-from peerexam.stats.self_preference import SelfPreference
+from peerexam.stats.core.estimate import Estimate
+from peerexam.stats.core.mean_share import mean_share
+from peerexam.stats.judges.self_preference import SelfPreference
+from peerexam.stats.self_bias.benchmark_table import BenchmarkTable
+from peerexam.stats.self_bias.decomposition import Decomposition, Effect
+from peerexam.stats.self_bias.rank_bias import SelfBias
 from peerexam.tasks.source_diversity import SourceDiversity
 
 

@@ -17,12 +17,14 @@ from peerexam.protocols.loading import load_config
 from peerexam.protocols.same_model import same_models
 from peerexam.records import Question
 from peerexam.runfolder import RunFolder
-from peerexam.stats.benchmark_table import BenchmarkTable
-from peerexam.stats.both_orders import fold_orders
-from peerexam.stats.estimate import Estimate
-from peerexam.stats.orders import rows_where
-from peerexam.stats.peer_points import any_sorted
-from peerexam.stats.role_tables import (
+from peerexam.stats.core.estimate import Estimate
+from peerexam.stats.core.tables import Comparisons, Floats, Ints, Marks
+from peerexam.stats.judges.peer_points import any_sorted
+from peerexam.stats.judges.self_preference import SelfPreference
+from peerexam.stats.pairs.both_orders import fold_orders
+from peerexam.stats.pairs.orders import rows_where
+from peerexam.stats.self_bias.benchmark_table import BenchmarkTable
+from peerexam.stats.self_bias.role_tables import (
     author_table,
     both_table,
     evaluator_table,
@@ -30,8 +32,6 @@ from peerexam.stats.role_tables import (
     losses_of_rankings,
     losses_of_verdicts,
 )
-from peerexam.stats.self_preference import SelfPreference
-from peerexam.stats.tables import Comparisons, Floats, Ints, Marks
 
 
 @dataclass(frozen=True, slots=True)

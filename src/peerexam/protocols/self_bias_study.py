@@ -25,13 +25,17 @@ from peerexam.protocols.self_bias_json import (
 )
 from peerexam.protocols.self_bias_run import RunTables, held_self_preference, read_run
 from peerexam.protocols.study_result import Measure, StudyResult
-from peerexam.stats.all_alike import QUESTIONS_ALIKE
-from peerexam.stats.benchmark_table import BenchmarkTable, Orientation, table_from_scores
-from peerexam.stats.decomposition import Decomposition, decompose_comparisons, decompose_scores
-from peerexam.stats.self_bias import ALL_ALIKE, self_bias
-from peerexam.stats.self_bias_nested import SOME_ALIKE
-from peerexam.stats.self_preference import self_preference
-from peerexam.stats.tables import Ints
+from peerexam.stats.core.all_alike import QUESTIONS_ALIKE
+from peerexam.stats.core.tables import Ints
+from peerexam.stats.judges.self_preference import self_preference
+from peerexam.stats.self_bias.benchmark_table import BenchmarkTable, Orientation, table_from_scores
+from peerexam.stats.self_bias.decomposition import (
+    Decomposition,
+    decompose_comparisons,
+    decompose_scores,
+)
+from peerexam.stats.self_bias.nested import SOME_ALIKE
+from peerexam.stats.self_bias.rank_bias import ALL_ALIKE, self_bias
 from peerexam.tasks.score_file import Role, RoleScores, read_scores
 from peerexam.tasks.source_diversity import source_diversity
 

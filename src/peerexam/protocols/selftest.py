@@ -19,9 +19,9 @@ from peerexam.calls import Json
 from peerexam.examiners.simulated_spec import SimSpec
 from peerexam.protocols.selftest_exam import hold_exam
 from peerexam.protocols.selftest_tables import sample_comparisons
-from peerexam.stats.estimate import Estimate
-from peerexam.stats.home_advantage import home_advantage
-from peerexam.stats.self_preference import self_preference
+from peerexam.stats.core.estimate import Estimate
+from peerexam.stats.judges.home_advantage import home_advantage
+from peerexam.stats.judges.self_preference import self_preference
 
 PER_AUTHOR = 25
 """Questions by each of the eight players: 200."""

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from peerexam.examiners.simulated_spec import Floats, SimSpec, win_probability
-from peerexam.stats.tables import Comparisons
+from peerexam.stats.core.tables import Comparisons
 
 
 def sample_comparisons(

@@ -12,18 +12,18 @@ import numpy as np
 
 from peerexam.calls import Json
 from peerexam.protocols.gathering import Gathered, Seen
-from peerexam.stats.agreement import (
+from peerexam.stats.benchmarks.depth import DepthRound
+from peerexam.stats.core.estimate import Estimate
+from peerexam.stats.core.tables import Floats, Positions
+from peerexam.stats.judges.agreement import (
     ballot_tau,
     mark_agreement,
     orders_of_pairs,
     orders_of_rankings,
 )
-from peerexam.stats.depth import DepthRound
-from peerexam.stats.estimate import Estimate
-from peerexam.stats.fullmarks import FullMarks
-from peerexam.stats.orders import Pairs
-from peerexam.stats.tables import Floats, Positions
-from peerexam.stats.wins import direct_wins, implied_wins, meetings, win_rates
+from peerexam.stats.judges.fullmarks import FullMarks
+from peerexam.stats.pairs.orders import Pairs
+from peerexam.stats.pairs.wins import direct_wins, implied_wins, meetings, win_rates
 
 DECIMALS = 6
 

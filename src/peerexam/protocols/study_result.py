@@ -16,7 +16,7 @@ from peerexam.calls import Json
 from peerexam.errors import SetupError
 from peerexam.records import SCHEMA_VERSION
 from peerexam.runfolder.folder import read_object, write_object
-from peerexam.stats.estimate import Estimate
+from peerexam.stats.core.estimate import Estimate
 
 StudyName = Literal["discrimination", "mistakes", "backtracking", "consistency", "self-bias"]
 Unit = Literal["share", "points", "ranks", "alpha"]

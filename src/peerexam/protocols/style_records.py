@@ -12,9 +12,9 @@ from peerexam.calls import Json
 from peerexam.protocols.standings_json import estimate_json, plain
 from peerexam.protocols.style_probe import ORIGINAL, REWRITTEN, StyleTrial
 from peerexam.records import Verdict
-from peerexam.stats.bias import first_preference, longer_preference, swap_consistency
-from peerexam.stats.style_preference import style_preference
-from peerexam.stats.tables import Comparisons, Floats, Ints, comparisons_from
+from peerexam.stats.core.tables import Comparisons, Floats, Ints, comparisons_from
+from peerexam.stats.judges.bias import first_preference, longer_preference, swap_consistency
+from peerexam.stats.style import style_preference
 
 _WINNER = {ORIGINAL: "original", REWRITTEN: "rewritten"}
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from peerexam.records import DIMENSIONS
-from peerexam.stats.orders import Disagreement
-from peerexam.stats.votes import Method
+from peerexam.stats.pairs.orders import Disagreement
+from peerexam.stats.ranking.votes import Method
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from peerexam.calls import Json
-from peerexam.stats.bias_peers import peers_of
-from peerexam.stats.tables import Comparisons
+from peerexam.stats.core.tables import Comparisons
+from peerexam.stats.pairs.peers import peers_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,17 +23,17 @@ from peerexam.protocols.trust_columns import (
     verdict_points,
 )
 from peerexam.records import Mark, Verdict
-from peerexam.stats.correlation import rank_correlations
-from peerexam.stats.estimate import Estimate
-from peerexam.stats.inter_annotator import cohen_kappa, fleiss_kappa, krippendorff_alpha
-from peerexam.stats.report_card import CallFacts, report_card
-from peerexam.stats.trust import (
+from peerexam.stats.core.estimate import Estimate
+from peerexam.stats.trust.correlation import rank_correlations
+from peerexam.stats.trust.inter_annotator import cohen_kappa, fleiss_kappa, krippendorff_alpha
+from peerexam.stats.trust.pair_accuracy import (
     JudgedPairs,
     majority,
     order_accuracy,
     pairwise_accuracy,
 )
-from peerexam.stats.trust_row import TrustReport, TrustRow, TwoPeople
+from peerexam.stats.trust.report_card import CallFacts, report_card
+from peerexam.stats.trust.row import TrustReport, TrustRow, TwoPeople
 from peerexam.tasks.human_labels import HumanLabels
 from peerexam.tasks.text_metrics import Metric, text_metrics
 

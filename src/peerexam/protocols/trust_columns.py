@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from peerexam.records import Mark, Verdict
-from peerexam.stats.report_card import MIN_DIFFERENCE, PairTraits
-from peerexam.stats.tables import Floats, Ints
-from peerexam.stats.trust import JudgedPairs, majority
+from peerexam.stats.core.tables import Floats, Ints
+from peerexam.stats.trust.pair_accuracy import JudgedPairs, majority
+from peerexam.stats.trust.report_card import MIN_DIFFERENCE, PairTraits
 from peerexam.tasks.human_labels import HumanLabels
 
 Cell = tuple[str, str]

@@ -33,18 +33,18 @@ from peerexam.protocols.standings_json import (
 from peerexam.protocols.tally_settings import ExamInfo, FitnessLimits, JudgeInfo, TallySettings
 from peerexam.protocols.third_parties import third_parties
 from peerexam.records import Answer, Mark, Probe, Question, Ranking, Verdict
-from peerexam.stats.ballots import ballots_from, positions_by_marks
-from peerexam.stats.depth import DepthRound, depth_by_round
-from peerexam.stats.estimate import Estimate
-from peerexam.stats.fullmarks import FullMarks, avg, avg_weight, full_marks
-from peerexam.stats.home_advantage import home_advantage
-from peerexam.stats.orders import Mask, Pairs, combine_orders, on_own_answer, rows_where
-from peerexam.stats.ranks import competition_ranks
-from peerexam.stats.ratings import rate
-from peerexam.stats.tables import Comparisons, Floats, Ints, Marks
-from peerexam.stats.vote_count import VoteCount, count_votes, within_groups
-from peerexam.stats.votes import METHODS, PRIOR
-from peerexam.stats.wins import mean_win_rate
+from peerexam.stats.benchmarks.depth import DepthRound, depth_by_round
+from peerexam.stats.core.estimate import Estimate
+from peerexam.stats.core.tables import Comparisons, Floats, Ints, Marks
+from peerexam.stats.judges.fullmarks import FullMarks, avg, avg_weight, full_marks
+from peerexam.stats.judges.home_advantage import home_advantage
+from peerexam.stats.pairs.orders import Mask, Pairs, combine_orders, on_own_answer, rows_where
+from peerexam.stats.pairs.wins import mean_win_rate
+from peerexam.stats.ranking.ballots import ballots_from, positions_by_marks
+from peerexam.stats.ranking.ranks import competition_ranks
+from peerexam.stats.ranking.ratings import rate
+from peerexam.stats.ranking.vote_count import VoteCount, count_votes, within_groups
+from peerexam.stats.ranking.votes import METHODS, PRIOR
 
 __all__ = ["ExamInfo", "FitnessLimits", "JudgeInfo", "TallySettings", "tally"]
 

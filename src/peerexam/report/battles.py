@@ -26,7 +26,7 @@ from peerexam.report.inert import csv_cell
 from peerexam.report.parquet import ParquetFile, pyarrow_modules
 from peerexam.runfolder import RunFolder
 from peerexam.runfolder.folder import write_object
-from peerexam.stats.results import Rating, Results
+from peerexam.stats.ranking.results import Rating, Results
 
 Tool = Literal["arena-rank", "evalica"]
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from peerexam.calls import Json
 from peerexam.records import LevelVote, Question
 from peerexam.report.numbers import percent, span
-from peerexam.stats.estimate import Estimate
-from peerexam.stats.level_agreement import level_agreement
-from peerexam.stats.proportions import wilson
-from peerexam.stats.question_profile import QuestionProfile, question_profile
+from peerexam.stats.benchmarks.level_agreement import level_agreement
+from peerexam.stats.benchmarks.question_profile import QuestionProfile, question_profile
+from peerexam.stats.core.estimate import Estimate
+from peerexam.stats.core.proportions import wilson
 
 MOST_DOMAINS = 30
 """First-level domains that a card lists by name."""

@@ -9,8 +9,8 @@ from typing import Any
 from peerexam.calls import Json
 from peerexam.report.grid import grid
 from peerexam.report.inert import Cell, csv_text, printable
-from peerexam.stats.estimate import Estimate
-from peerexam.stats.trust_row import TrustReport, TrustRow
+from peerexam.stats.core.estimate import Estimate
+from peerexam.stats.trust.row import TrustReport, TrustRow
 
 WARNING = (
     "These numbers hold for these answers and these people. A judge is not calibrated for answers "

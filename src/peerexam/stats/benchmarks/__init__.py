@@ -1,0 +1,1 @@
+"""The examiner paper's tables: scores, depth, question profile, agreement on levels."""

@@ -1,0 +1,1 @@
+"""How far a judge agrees with others and what it favours."""

@@ -1,0 +1,1 @@
+"""Accuracy of mistake location, and the change of accuracy after backtracking."""

@@ -1,0 +1,1 @@
+"""Comparisons of two answers in both orders, to wins."""

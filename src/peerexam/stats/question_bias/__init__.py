@@ -1,0 +1,1 @@
+"""Do questions tell by whom they were set? Classifier, folds, dispersion."""

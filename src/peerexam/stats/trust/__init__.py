@@ -1,0 +1,1 @@
+"""Agreement of judges and metrics with people, and of people with one another."""
