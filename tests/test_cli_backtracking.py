@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from peerexam.cli import main
-from peerexam.tasks.step_classifier import StepClassifier
-from peerexam.tasks.step_features import VIEWS
+from peerexam.tasks.mistakes.step_classifier import StepClassifier
+from peerexam.tasks.mistakes.step_features import VIEWS
 
 
 @pytest.fixture(autouse=True)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from peerexam.cli import main
-from peerexam.tasks.import_kinds import KINDS
+from peerexam.tasks.importers.kinds import KINDS
 
 
 def test_the_kinds_are_listed_in_three_places(

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from peerexam.cli import main
-from peerexam.tasks.dyck import closing, standard_steps
+from peerexam.tasks.mistakes.dyck import closing, standard_steps
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data" / "bigbench_mistake"
 

@@ -18,8 +18,8 @@ from peerexam.examiners.mistake_examples import examples_for
 from peerexam.examiners.parsing import Unreadable
 from peerexam.examiners.prompts import PromptLibrary
 from peerexam.examiners.reading_locations import read_location, read_verdict
-from peerexam.tasks.dyck import standard_clauses
-from peerexam.tasks.mistakes import TASKS
+from peerexam.tasks.mistakes.dyck import standard_clauses
+from peerexam.tasks.mistakes.traces import TASKS
 
 PROBLEM = Problem("multistep_arithmetic", "(2 + 3) * 4 =", ("2 + 3 = 5", "5 * 4 = 21", "21"))
 PROMPTS = PromptLibrary()

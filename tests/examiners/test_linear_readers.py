@@ -32,9 +32,11 @@ from peerexam.examiners.rubric import Rubric
 from peerexam.examiners.thinking import without_thinking
 from peerexam.examiners.thoughts import answer_of, cleaned
 from peerexam.records import Answer, Question
-from peerexam.tasks import dyck, funql, gsm8k, numerals, triviaqa
-from peerexam.tasks.step_claims import equalities, orders
-from peerexam.tasks.step_course import Course
+from peerexam.tasks.benchmarks import gsm8k, triviaqa
+from peerexam.tasks.consistency import funql, numerals
+from peerexam.tasks.mistakes import dyck
+from peerexam.tasks.mistakes.step_claims import equalities, orders
+from peerexam.tasks.mistakes.step_course import Course
 
 READERS: dict[str, Callable[[str], object]] = {
     "split_thinking": split_thinking,

@@ -8,8 +8,8 @@ from peerexam.errors import SetupError
 from peerexam.examiners.mistake_examples import examples_for
 from peerexam.examiners.prompts import PromptLibrary
 from peerexam.examiners.rubric import Dimension, Rubric
-from peerexam.tasks.examples import examples_of
-from peerexam.tasks.gsm8k import GSM8K
+from peerexam.tasks.benchmarks.gsm8k import GSM8K
+from peerexam.tasks.discrimination.examples import examples_of
 
 FIELDS = {
     "domain": "Soil",

@@ -20,7 +20,7 @@ from peerexam.examiners.reading_questions import read_questions
 from peerexam.examiners.reading_verdicts import read_verdict
 from peerexam.protocols.mistake_finding import find_mistake
 from peerexam.records import Answer, Question
-from peerexam.tasks.mistakes import Trace
+from peerexam.tasks.mistakes.traces import Trace
 
 CASES = Path(__file__).resolve().parents[2] / ".." / "shared" / "cases.jsonl"
 

@@ -14,9 +14,9 @@ from peerexam.examiners.thoughts import (
     same_step,
     worked_examples,
 )
-from peerexam.tasks.mistakes import TASKS
-from peerexam.tasks.step_claims import equalities, orders
-from peerexam.tasks.step_course import Course
+from peerexam.tasks.mistakes.step_claims import equalities, orders
+from peerexam.tasks.mistakes.step_course import Course
+from peerexam.tasks.mistakes.traces import TASKS
 
 
 def writer(*features: Feature) -> ThoughtWriter:

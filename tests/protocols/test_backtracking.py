@@ -29,7 +29,7 @@ from peerexam.protocols.backtracking_study import (
 from peerexam.protocols.config import AgentConfig, ExamConfig
 from peerexam.protocols.locators import locators_from
 from peerexam.protocols.study import study_config
-from peerexam.tasks.mistakes import Trace, load_traces
+from peerexam.tasks.mistakes.traces import Trace, load_traces
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data" / "bigbench_mistake"
 TRACE = Trace(

@@ -23,7 +23,7 @@ from peerexam.protocols.consistency_plan import sums_plan
 from peerexam.protocols.study import Collected, study_config
 from peerexam.protocols.study_result import StudyResult
 from peerexam.stats.core.estimate import Estimate
-from peerexam.tasks.arithmetic import ArithmeticGraph, draw_graphs, graph_of
+from peerexam.tasks.consistency.arithmetic import ArithmeticGraph, draw_graphs, graph_of
 
 EXAMPLE = graph_of("paper", ("+", ("*", 2, 3), ("/", 16, 4)))
 RIGHT = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul}

@@ -23,11 +23,11 @@ from peerexam.protocols.discrimination_study import CANDIDATES, CHOICES, discrim
 from peerexam.protocols.study import study_config
 from peerexam.protocols.study_result import StudyResult
 from peerexam.protocols.variations import variations_of
-from peerexam.tasks.benchmark_task import BenchmarkTask, Item
-from peerexam.tasks.gsm8k import GSM8K
-from peerexam.tasks.mt_bench import MT_BENCH
-from peerexam.tasks.triviaqa import TRIVIAQA
-from peerexam.tasks.truthfulqa import TRUTHFULQA
+from peerexam.tasks.benchmarks.base import BenchmarkTask, Item
+from peerexam.tasks.benchmarks.gsm8k import GSM8K
+from peerexam.tasks.benchmarks.mt_bench import MT_BENCH
+from peerexam.tasks.benchmarks.triviaqa import TRIVIAQA
+from peerexam.tasks.benchmarks.truthfulqa import TRUTHFULQA
 
 ITEMS = tuple(Item(f"i{at}", f"What is {at} + 1?", (str(at + 1),)) for at in range(40))
 SHOWN = re.compile(r"\[\[begin Answer (\d+) ([0-9a-f]{16})\]\]\n(.*?)\n\[\[end", re.DOTALL)

@@ -19,7 +19,7 @@ from peerexam.protocols.own_choice import ask_hypothetically, read_letter
 from peerexam.protocols.study import Collected, study_config
 from peerexam.protocols.study_result import StudyResult
 from peerexam.stats.core.estimate import Estimate
-from peerexam.tasks.prompt_file import load_prompts
+from peerexam.tasks.consistency.prompt_file import load_prompts
 
 SUMS = Asking([f"{n}+{n + 1}" for n in range(1, 13)], sums=True)
 TEXTS = Asking(["Name a river.", "Name a lake.", "Name a town.", "Name a sea."], sums=False)

@@ -16,7 +16,7 @@ from peerexam.protocols.locators import (
     majority,
     simulated_location,
 )
-from peerexam.tasks.mistakes import Trace, load_traces
+from peerexam.tasks.mistakes.traces import Trace, load_traces
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data" / "bigbench_mistake"
 

@@ -33,7 +33,7 @@ from peerexam.protocols.study import study_config
 from peerexam.protocols.study_result import Measure, read_result, write_result
 from peerexam.runfolder import read_jsonl
 from peerexam.stats.mistakes.location import location_accuracy
-from peerexam.tasks.mistakes import TASKS, Trace, load_traces
+from peerexam.tasks.mistakes.traces import TASKS, Trace, load_traces
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data" / "bigbench_mistake"
 PROMPTS = PromptLibrary()

@@ -23,10 +23,10 @@ from peerexam.protocols.hypothetical_measures import hypothetical_result
 from peerexam.protocols.own_choice import ask_hypothetically
 from peerexam.protocols.program_measures import programs_result
 from peerexam.protocols.program_parts import EXAMPLES, GeoItem, write_programs
-from peerexam.tasks.arithmetic import graph_of
-from peerexam.tasks.funql import parse_funql
-from peerexam.tasks.geoquery import GeoQuestion
-from peerexam.tasks.geoquery_parts import parts_of
+from peerexam.tasks.consistency.arithmetic import graph_of
+from peerexam.tasks.consistency.funql import parse_funql
+from peerexam.tasks.consistency.geoquery import GeoQuestion
+from peerexam.tasks.consistency.geoquery_parts import parts_of
 
 pytestmark = pytest.mark.slow  # the values themselves are planted once in each study's own tests
 

@@ -28,9 +28,9 @@ from peerexam.protocols.mistake_measures import finding_result
 from peerexam.protocols.self_bias_study import study_self_bias
 from peerexam.protocols.variations import variations_of
 from peerexam.stats.core.proportions import wilson
-from peerexam.tasks.benchmark_task import Item
-from peerexam.tasks.gsm8k import GSM8K
-from peerexam.tasks.mistakes import Trace
+from peerexam.tasks.benchmarks.base import Item
+from peerexam.tasks.benchmarks.gsm8k import GSM8K
+from peerexam.tasks.mistakes.traces import Trace
 
 pytestmark = pytest.mark.slow  # the values themselves are planted once in each study's own tests
 

@@ -14,9 +14,9 @@ from peerexam.protocols.program_parts import EXAMPLES, GeoItem, Parse, shots, wr
 from peerexam.protocols.study import Collected, study_config
 from peerexam.protocols.study_result import StudyResult
 from peerexam.stats.core.estimate import Estimate
-from peerexam.tasks.funql import parse_funql
-from peerexam.tasks.geoquery import GeoQuestion
-from peerexam.tasks.geoquery_parts import parts_of
+from peerexam.tasks.consistency.funql import parse_funql
+from peerexam.tasks.consistency.geoquery import GeoQuestion
+from peerexam.tasks.consistency.geoquery_parts import parts_of
 
 GOLD = {
     "which towns lie in ohio": "answer(city(loc_2(stateid('ohio'))))",

@@ -18,8 +18,8 @@ from peerexam.report.judges_view import self_preference_rows
 from peerexam.report.numbers import probability, signed
 from peerexam.report.tables import standings_text
 from peerexam.stats.core.interval_test import finest_level
-from peerexam.tasks.score_file import read_scores
-from peerexam.tasks.source_diversity import source_diversity
+from peerexam.tasks.self_bias.score_file import read_scores
+from peerexam.tasks.self_bias.source_diversity import source_diversity
 
 SHARED = Path(__file__).resolve().parents[2].parent / "shared" / "data"
 

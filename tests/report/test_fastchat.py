@@ -19,8 +19,8 @@ from peerexam.report.battles import export_battles
 from peerexam.report.fastchat import export_fastchat, file_name
 from peerexam.runfolder import RunFolder
 from peerexam.stats.ranking.results import rate_results
-from peerexam.tasks.imported import Imported, write_imported
-from peerexam.tasks.importing import read_source
+from peerexam.tasks.importers.imported import Imported, write_imported
+from peerexam.tasks.importers.importing import read_source
 
 NAMES = ("a", "../b", "=c", "org/d e")
 JUDGES = ("a", "=c", "outside")

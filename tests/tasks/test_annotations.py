@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from peerexam.errors import RecordFileError, SetupError
-from peerexam.tasks.annotation_cells import Order, parse_ranking, parse_rating
-from peerexam.tasks.annotations import read_annotations
+from peerexam.tasks.trust.annotations import read_annotations
+from peerexam.tasks.trust.cells import Order, parse_ranking, parse_rating
 
 HEAD = (
     "Question,GPT4 Answer,GPT4 answer correctness,Answer 1,answer_1 rating,answer 2,"

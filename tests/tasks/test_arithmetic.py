@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from peerexam.errors import SetupError
-from peerexam.tasks.arithmetic import GraphSettings, draw_graphs, graph_of
+from peerexam.tasks.consistency.arithmetic import GraphSettings, draw_graphs, graph_of
 
 OPERATORS = {
     ast.Add: operator.add,

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from peerexam.errors import SetupError
-from peerexam.tasks import gsm8k
-from peerexam.tasks.benchmark_rows import hub_rows
-from peerexam.tasks.benchmarks import BENCHMARKS, benchmark
+from peerexam.tasks.benchmarks import gsm8k
+from peerexam.tasks.benchmarks.registry import BENCHMARKS, benchmark
+from peerexam.tasks.benchmarks.rows import hub_rows
 
 datasets = pytest.importorskip("datasets")
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from peerexam.errors import RecordFileError, SetupError
-from peerexam.tasks.benchmark_task import Item
-from peerexam.tasks.candidate_file import EVERY_AGENT, read_candidates
+from peerexam.tasks.benchmarks.base import Item
+from peerexam.tasks.discrimination.candidate_file import EVERY_AGENT, read_candidates
 
 ITEMS = (Item("a", "What is 2 + 2?", ("4",)), Item("b", "What is 3 + 3?", ("6",)))
 

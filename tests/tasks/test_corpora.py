@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from peerexam.errors import RecordFileError, SetupError
-from peerexam.tasks.corpora import corpus_files, passages
+from peerexam.tasks.leakage.corpora import corpus_files, passages
 
 
 def _read(*paths: Path, column: str | None = None) -> list[tuple[str, str, int]]:

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from peerexam.tasks.benchmark_task import Item
-from peerexam.tasks.distractors import scaled, simplified
-from peerexam.tasks.gsm8k import GSM8K, extract
-from peerexam.tasks.triviaqa import TRIVIAQA
+from peerexam.tasks.benchmarks.base import Item
+from peerexam.tasks.benchmarks.gsm8k import GSM8K, extract
+from peerexam.tasks.benchmarks.triviaqa import TRIVIAQA
+from peerexam.tasks.discrimination.distractors import scaled, simplified
 
 RIGHT = Item("1", "?", ("42",))
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from peerexam.tasks.domain_names import clean_name, problem_of, quoted, same_name
+from peerexam.tasks.taxonomy.domain_names import clean_name, problem_of, quoted, same_name
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=60)
 """Lone surrogates and control characters too."""

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from peerexam.errors import SetupError
-from peerexam.tasks.dyck import PAIRS, closing, first_fault, standard_steps
+from peerexam.tasks.mistakes.dyck import PAIRS, closing, first_fault, standard_steps
 
 BRACKETS = "()[]{}<>"
 

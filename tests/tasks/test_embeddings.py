@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from peerexam.errors import SetupError
-from peerexam.tasks.embeddings import Encoder, check_encoder, encoder
+from peerexam.tasks.metrics.embeddings import Encoder, check_encoder, encoder
 
 pytest.importorskip("sentence_transformers")
 

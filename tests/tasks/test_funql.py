@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from peerexam.tasks.funql import (
+from peerexam.tasks.consistency.funql import (
     FunqlError,
     Term,
     body,

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from peerexam.errors import RecordFileError, SetupError
-from peerexam.tasks.funql import parse_funql
-from peerexam.tasks.geoquery import GeoQuestion, distinct, load_geoquery
-from peerexam.tasks.geoquery_alignments import aligned, load_alignments
-from peerexam.tasks.geoquery_parts import parts_of
+from peerexam.tasks.consistency.funql import parse_funql
+from peerexam.tasks.consistency.geoquery import GeoQuestion, distinct, load_geoquery
+from peerexam.tasks.consistency.geoquery_alignments import aligned, load_alignments
+from peerexam.tasks.consistency.geoquery_parts import parts_of
 
 SHARED = Path(__file__).resolve().parents[2] / ".." / "shared" / "data"
 needs_shared = pytest.mark.skipif(

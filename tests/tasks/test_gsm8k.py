@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from peerexam.errors import RecordFileError, SetupError
 from peerexam.stats.discrimination import credited
-from peerexam.tasks.benchmark_task import Item
-from peerexam.tasks.candidate_file import EVERY_AGENT, read_candidates
-from peerexam.tasks.gsm8k import (
+from peerexam.tasks.benchmarks.base import Item
+from peerexam.tasks.benchmarks.gsm8k import (
     GSM8K,
     extract,
     number_of,
@@ -22,6 +21,7 @@ from peerexam.tasks.gsm8k import (
     stated_answer,
     without_calculator,
 )
+from peerexam.tasks.discrimination.candidate_file import EVERY_AGENT, read_candidates
 
 SHARED = Path(__file__).resolve().parents[2] / ".." / "shared"
 DATA = SHARED / "data" / "gsm8k"

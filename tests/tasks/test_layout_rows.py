@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from peerexam.errors import RecordFileError, SetupError
 from peerexam.report.inert import csv_cell
-from peerexam.tasks.layout_rows import Row, rows_of
+from peerexam.tasks.rows import Row, rows_of
 
 BODIES = [{"a": "x", "b": 1}, {"a": "y\u2028z", "b": None}]
 

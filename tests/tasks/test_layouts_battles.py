@@ -14,7 +14,7 @@ from peerexam.printable import plain
 from peerexam.protocols.finishing import tally_folder
 from peerexam.records import Verdict
 from peerexam.runfolder import RunFolder
-from peerexam.tasks.importing import import_run, read_source
+from peerexam.tasks.importers.importing import import_run, read_source
 
 
 def write(path: Path, rows: list[dict[str, Any]]) -> Path:

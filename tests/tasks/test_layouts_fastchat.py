@@ -14,7 +14,7 @@ from peerexam.errors import RecordFileError, SetupError
 from peerexam.protocols.finishing import tally_folder
 from peerexam.records import Answer, Question
 from peerexam.runfolder import RunFolder
-from peerexam.tasks.importing import import_run, read_source
+from peerexam.tasks.importers.importing import import_run, read_source
 
 SHARED = Path(__file__).resolve().parents[2] / ".." / "shared" / "data"
 

@@ -12,8 +12,8 @@ import pytest
 from peerexam.errors import RecordFileError, SetupError
 from peerexam.protocols.finishing import tally_folder
 from peerexam.runfolder import RunFolder
-from peerexam.tasks.importing import import_run, read_source
-from peerexam.tasks.layouts_arena_hard import LABELS
+from peerexam.tasks.importers.importing import import_run, read_source
+from peerexam.tasks.importers.layouts.arena_hard import LABELS
 
 LLMBAR = Path(__file__).resolve().parents[2] / ".." / "shared" / "data" / "llmbar"
 

@@ -13,7 +13,7 @@ from peerexam.agents.spec import AgentSpec
 from peerexam.calls import Message, Request
 from peerexam.errors import RecordFileError, SetupError
 from peerexam.records import Question
-from peerexam.tasks.importing import import_run, read_source
+from peerexam.tasks.importers.importing import import_run, read_source
 
 
 def output(instruction: str, text: str, generator: str = "g", **more: Any) -> dict[str, Any]:

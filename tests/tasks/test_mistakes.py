@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from peerexam.errors import RecordFileError, SetupError
-from peerexam.tasks.mistakes import TASKS, by_task, load_traces
+from peerexam.tasks.mistakes.traces import TASKS, by_task, load_traces
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data" / "bigbench_mistake"
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from peerexam.errors import RecordFileError
-from peerexam.tasks.mt_bench import MT_BENCH
+from peerexam.tasks.benchmarks.mt_bench import MT_BENCH
 
 DATA = Path(__file__).resolve().parents[2] / ".." / "shared" / "data" / "mt_bench"
 needs_shared = pytest.mark.skipif(not DATA.is_dir(), reason="the public data are not there")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from peerexam.tasks.numerals import Numeral, is_number, read_numeral, same_number
+from peerexam.tasks.consistency.numerals import Numeral, is_number, read_numeral, same_number
 
 
 def numeral(text: str) -> Numeral:

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from peerexam.tasks.overlap import Compared, words_of
-from peerexam.tasks.rouge import rouge, words
+from peerexam.tasks.metrics.overlap import Compared, words_of
+from peerexam.tasks.metrics.rouge import rouge, words
 
 WORDS = st.lists(st.sampled_from(["a", "b", "c", "d", "été", "物"]), max_size=70)
 

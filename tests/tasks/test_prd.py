@@ -13,8 +13,8 @@ import pytest
 from peerexam.errors import RecordFileError, SetupError
 from peerexam.records import Answer, Question, Verdict
 from peerexam.runfolder import RunFolder
-from peerexam.tasks.importing import import_run
-from peerexam.tasks.prd import import_prd
+from peerexam.tasks.importers.importing import import_run
+from peerexam.tasks.importers.layouts.prd import import_prd
 
 SHARED = Path(__file__).resolve().parents[2] / ".." / "shared" / "data" / "prd_vicuna80"
 needs_shared = pytest.mark.skipif(not SHARED.is_dir(), reason="the public data are not there")

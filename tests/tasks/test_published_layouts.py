@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from peerexam.errors import SetupError
-from peerexam.tasks.importing import read_source
-from peerexam.tasks.layout_rows import rows_of
+from peerexam.tasks.importers.importing import read_source
+from peerexam.tasks.rows import rows_of
 
 V01 = {
     "question_id": "q1",

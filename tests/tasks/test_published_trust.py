@@ -15,9 +15,9 @@ from peerexam.stats.ranking.peer_rank import peer_rank
 from peerexam.stats.trust.inter_annotator import fleiss_kappa
 from peerexam.stats.trust.pair_accuracy import order_accuracy
 from peerexam.stats.trust.row import TrustRow
-from peerexam.tasks.human_labels import HumanLabels
-from peerexam.tasks.llmbar import read_llmbar
-from peerexam.tasks.prd_human import read_prd_human, read_prd_lfqa
+from peerexam.tasks.trust.labels import HumanLabels
+from peerexam.tasks.trust.llmbar import read_llmbar
+from peerexam.tasks.trust.prd_human import read_prd_human, read_prd_lfqa
 
 SHARED = Path(__file__).resolve().parents[2] / ".." / "shared" / "data"
 pytestmark = [

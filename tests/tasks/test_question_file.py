@@ -8,7 +8,7 @@ import pytest
 
 from peerexam.errors import RecordFileError, SetupError
 from peerexam.records import Question
-from peerexam.tasks.question_file import load_questions
+from peerexam.tasks.questions.file import load_questions
 
 
 def written(folder: Path, name: str, text: str) -> Path:

@@ -7,7 +7,7 @@ import pytest
 from peerexam.errors import RecordFileError, SetupError
 from peerexam.records import Question
 from peerexam.runfolder import RunFolder
-from peerexam.tasks.question_folder import questions_of
+from peerexam.tasks.questions.folder import questions_of
 
 QUESTIONS = [
     Question("q1", "Why is the sky blue?", "Physics", ("Science", "Physics"), "ada"),

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from peerexam.records import Question
-from peerexam.tasks.question_map import flat_map, sample_questions
+from peerexam.tasks.question_bias import flat_map, sample_questions
 
 pytest.importorskip("sklearn")
 

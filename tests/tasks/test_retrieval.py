@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from peerexam.tasks.corpora import Passage
-from peerexam.tasks.overlap import Compared, words_of
-from peerexam.tasks.retrieval import Found, Search
+from peerexam.tasks.leakage.corpora import Passage
+from peerexam.tasks.leakage.retrieval import Found, Search
+from peerexam.tasks.metrics.overlap import Compared, words_of
 
 bm25s: Any = pytest.importorskip("bm25s")
 pytest.importorskip("rouge_score")

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from peerexam.tasks.rouge import Rouge, rouge, words
+from peerexam.tasks.metrics.rouge import Rouge, rouge, words
 
 pytest.importorskip("rouge_score")
 

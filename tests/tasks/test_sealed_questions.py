@@ -10,7 +10,7 @@ from peerexam.errors import RecordFileError, SetupError
 from peerexam.records import Question, to_json
 from peerexam.runfolder import RunFolder
 from peerexam.runfolder.sealing import seal_of
-from peerexam.tasks.question_file import load_questions
+from peerexam.tasks.questions.file import load_questions
 
 FIRST = Question("q-a-x-1", "Why is chalk white?", "x", ("w", "x"), "a", "concise",
                  level="analysis", reference="It scatters light.", reference_agreement=0.5,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from peerexam.tasks.step_claims import Claims, equalities, orders
+from peerexam.tasks.mistakes.step_claims import Claims, equalities, orders
 
 
 @pytest.mark.parametrize(

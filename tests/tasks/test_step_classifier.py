@@ -10,11 +10,11 @@ import pytest
 
 from peerexam.errors import SetupError
 from peerexam.protocols.reward_training import best_constant, train_held_out
-from peerexam.tasks.mistakes import Trace
-from peerexam.tasks.step_classifier import CONFIG, WEIGHTS, StepClassifier, load_classifier
-from peerexam.tasks.step_examples import step_examples, wrong_steps
-from peerexam.tasks.step_features import COLUMNS, step_features
-from peerexam.tasks.step_training import Trainer, Training, accuracies, tables
+from peerexam.tasks.mistakes.step_classifier import CONFIG, WEIGHTS, StepClassifier, load_classifier
+from peerexam.tasks.mistakes.step_examples import step_examples, wrong_steps
+from peerexam.tasks.mistakes.step_features import COLUMNS, step_features
+from peerexam.tasks.mistakes.step_training import Trainer, Training, accuracies, tables
+from peerexam.tasks.mistakes.traces import Trace
 
 pytest.importorskip("torch")
 pytest.importorskip("safetensors")

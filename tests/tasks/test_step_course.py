@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from peerexam.tasks.step_course import Course
+from peerexam.tasks.mistakes.step_course import Course
 
 
 def signs(question: str, *steps: str) -> list[set[str]]:

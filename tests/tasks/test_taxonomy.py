@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from peerexam.errors import SetupError
 from peerexam.records import Domain
-from peerexam.tasks.domain_names import same_name
-from peerexam.tasks.taxonomy import Category, Taxonomy, load_taxonomy
+from peerexam.tasks.taxonomy.domain_names import same_name
+from peerexam.tasks.taxonomy.tree import Category, Taxonomy, load_taxonomy
 
 SHARED = Path(__file__).resolve().parents[2].parent / "shared" / "data"
 

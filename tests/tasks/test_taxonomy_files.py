@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from peerexam.errors import RecordFileError, SetupError
-from peerexam.tasks.domain_names import clean_name, problem_of, same_name
-from peerexam.tasks.taxonomy import Taxonomy, load_taxonomy
+from peerexam.tasks.taxonomy.domain_names import clean_name, problem_of, same_name
+from peerexam.tasks.taxonomy.tree import Taxonomy, load_taxonomy
 
 PHYSICS = {
     "Science": ("Science",),

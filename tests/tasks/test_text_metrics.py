@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from peerexam.errors import SetupError
-from peerexam.tasks.text_metrics import METRICS, check_metrics, text_metrics
+from peerexam.tasks.metrics.text_metrics import METRICS, check_metrics, text_metrics
 
 PAIRS = [
     ("the cat sat on the mat", "the cat sat on the mat"),

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from peerexam.errors import RecordFileError
-from peerexam.tasks.benchmark_task import Item
-from peerexam.tasks.triviaqa import TRIVIAQA, extract, normalised, score
+from peerexam.tasks.benchmarks.base import Item
+from peerexam.tasks.benchmarks.triviaqa import TRIVIAQA, extract, normalised, score
 
 SHARED = Path(__file__).resolve().parents[2] / ".." / "shared"
 DATA = SHARED / "data" / "triviaqa"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from peerexam.errors import RecordFileError
-from peerexam.tasks.truthfulqa import NO_COMMENT, TRUTHFULQA, extract, reference_accuracy
+from peerexam.tasks.benchmarks.truthfulqa import NO_COMMENT, TRUTHFULQA, extract, reference_accuracy
 
 DATA = Path(__file__).resolve().parents[2] / ".." / "shared" / "data" / "truthfulqa"
 needs_shared = pytest.mark.skipif(not DATA.is_dir(), reason="the public data are not there")

@@ -141,7 +141,7 @@ def _disagreement_flag(parser: argparse.ArgumentParser, default: str | None, abo
 
 
 def _folder_commands(commands: Commands) -> None:
-    from peerexam.tasks.import_kinds import kinds_text
+    from peerexam.tasks.importers.kinds import kinds_text
 
     report = _command(commands, "report", "print a run's standings and write its report.html")
     report.add_argument("folder", metavar="DIR")

@@ -20,9 +20,9 @@ from peerexam.protocols.reward_training import HeldOut, train_held_out
 from peerexam.protocols.study_result import StudyResult
 from peerexam.report.grid import grid
 from peerexam.report.reward_curve import write_curve
-from peerexam.tasks.mistakes import load_traces
-from peerexam.tasks.step_classifier import check_classifier
-from peerexam.tasks.step_training import EPOCHS, Training
+from peerexam.tasks.mistakes.step_classifier import check_classifier
+from peerexam.tasks.mistakes.step_training import EPOCHS, Training
+from peerexam.tasks.mistakes.traces import load_traces
 
 
 def backtrack(arguments: argparse.Namespace) -> int:

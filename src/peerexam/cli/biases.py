@@ -11,7 +11,7 @@ from peerexam.cli import COMPLETE
 from peerexam.cli.output import plain, say, say_json
 from peerexam.errors import SetupError
 from peerexam.records import Question
-from peerexam.tasks.question_folder import questions_of
+from peerexam.tasks.questions.folder import questions_of
 
 PAGE = "question-map.html"
 
@@ -30,7 +30,7 @@ def questions(arguments: argparse.Namespace) -> int:
     from peerexam.protocols.question_bias import question_bias
     from peerexam.report.map_page import conclusion, map_page
     from peerexam.runfolder.folder import write_object
-    from peerexam.tasks.embeddings import check_encoder, encoder
+    from peerexam.tasks.metrics.embeddings import check_encoder, encoder
 
     folder = Path(arguments.folder)
     held = questions_of(folder)

@@ -21,11 +21,16 @@ from peerexam.protocols.program_measures import programs_result
 from peerexam.protocols.program_parts import GeoItem, shots, write_programs
 from peerexam.protocols.progress import Progress
 from peerexam.protocols.study_result import StudyResult
-from peerexam.tasks.arithmetic import GraphSettings, draw_graphs
-from peerexam.tasks.geoquery import distinct, load_geoquery
-from peerexam.tasks.geoquery_alignments import ALIGNMENTS, Alignments, aligned, load_alignments
-from peerexam.tasks.geoquery_parts import parts_of
-from peerexam.tasks.prompt_file import load_prompts
+from peerexam.tasks.consistency.arithmetic import GraphSettings, draw_graphs
+from peerexam.tasks.consistency.geoquery import distinct, load_geoquery
+from peerexam.tasks.consistency.geoquery_alignments import (
+    ALIGNMENTS,
+    Alignments,
+    aligned,
+    load_alignments,
+)
+from peerexam.tasks.consistency.geoquery_parts import parts_of
+from peerexam.tasks.consistency.prompt_file import load_prompts
 
 T = TypeVar("T")
 

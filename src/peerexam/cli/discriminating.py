@@ -18,9 +18,9 @@ from peerexam.protocols.discrimination_study import drawn
 from peerexam.protocols.progress import Progress
 from peerexam.protocols.study_result import StudyResult
 from peerexam.protocols.variations import variations_of
-from peerexam.tasks.benchmark_task import Item
-from peerexam.tasks.benchmarks import benchmark
-from peerexam.tasks.candidate_file import EVERY_AGENT, Given, read_candidates
+from peerexam.tasks.benchmarks.base import Item
+from peerexam.tasks.benchmarks.registry import benchmark
+from peerexam.tasks.discrimination.candidate_file import EVERY_AGENT, Given, read_candidates
 
 
 def discriminate(arguments: argparse.Namespace) -> int:

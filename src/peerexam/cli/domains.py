@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from peerexam.calls import Json
 from peerexam.cli.output import note, plain, say, say_json
 from peerexam.errors import SetupError
-from peerexam.tasks.taxonomy import Category, Taxonomy, load_taxonomy
-from peerexam.tasks.taxonomy_tables import BETWEEN
+from peerexam.tasks.taxonomy.tables import BETWEEN
+from peerexam.tasks.taxonomy.tree import Category, Taxonomy, load_taxonomy
 
 
 def show(arguments: argparse.Namespace) -> int:

@@ -11,7 +11,7 @@ from peerexam.errors import DamagedFileError, SetupError
 
 if TYPE_CHECKING:
     from peerexam.calls import Json
-    from peerexam.tasks.imported import ImportSummary
+    from peerexam.tasks.importers.imported import ImportSummary
 
 _MOST_NAMES = 30
 """In one line; LLMBar has 65 judges, and an arena as many as it has visitors."""
@@ -80,7 +80,7 @@ def export(arguments: argparse.Namespace) -> int:
 def _check_sealed(folder: Path) -> None:
     """Refuse to export questions that are not those the answers were given to."""
     from peerexam.runfolder import RunFolder
-    from peerexam.tasks.sealed_questions import seals_of
+    from peerexam.tasks.questions.sealed import seals_of
 
     questions = RunFolder(folder).records_path("questions")
     found, sealed = seals_of(questions)
@@ -99,7 +99,7 @@ def import_results(arguments: argparse.Namespace) -> int:
         return _list_kinds(arguments)
     if not arguments.out:
         raise SetupError("import needs --out DIR: the folder to make")
-    from peerexam.tasks.importing import import_run
+    from peerexam.tasks.importers.importing import import_run
 
     summary = import_run(
         arguments.kind, Path(arguments.path), Path(arguments.out), arguments.disagreement
@@ -129,7 +129,7 @@ def _who_played(summary: ImportSummary) -> str:
 
 
 def _list_kinds(arguments: argparse.Namespace) -> int:
-    from peerexam.tasks.import_kinds import KINDS, kinds_text
+    from peerexam.tasks.importers.kinds import KINDS, kinds_text
 
     if arguments.json:
         say_json({kind: about for kind, (_, about) in KINDS.items()})

@@ -21,7 +21,7 @@ from peerexam.protocols.mistake_measures import finding_result
 from peerexam.protocols.mistake_plan import finding_plan
 from peerexam.protocols.progress import Progress
 from peerexam.protocols.study_result import StudyResult
-from peerexam.tasks.mistakes import load_traces
+from peerexam.tasks.mistakes.traces import load_traces
 
 
 def find(arguments: argparse.Namespace) -> int:

@@ -15,8 +15,8 @@ from peerexam.protocols.annotator_agreement import AnnotatorAgreement, annotator
 from peerexam.protocols.mistake_statistics import DyckCheck, TaskCounts, check_dyck, task_counts
 from peerexam.report.grid import grid
 from peerexam.stats.core.estimate import Estimate
-from peerexam.tasks.location_votes import read_location_votes
-from peerexam.tasks.mistakes import load_traces
+from peerexam.tasks.mistakes.location_votes import read_location_votes
+from peerexam.tasks.mistakes.traces import load_traces
 
 _ELSEWHERE = {
     "find": "peerexam.cli.mistake_finding:find",

@@ -28,11 +28,11 @@ from peerexam.report.trust_table import trust_csv, trust_json, trust_text
 from peerexam.runfolder import RunFolder
 from peerexam.runfolder.folder import write_object
 from peerexam.stats.trust.row import TrustReport
-from peerexam.tasks.annotations import read_annotations
-from peerexam.tasks.human_labels import HumanLabels
-from peerexam.tasks.llmbar import read_llmbar
-from peerexam.tasks.prd_human import read_prd_human, read_prd_lfqa
-from peerexam.tasks.text_metrics import check_metrics
+from peerexam.tasks.metrics.text_metrics import check_metrics
+from peerexam.tasks.trust.annotations import read_annotations
+from peerexam.tasks.trust.labels import HumanLabels
+from peerexam.tasks.trust.llmbar import read_llmbar
+from peerexam.tasks.trust.prd_human import read_prd_human, read_prd_lfqa
 
 DEFAULT_FOLDER = Path("runs/trust")
 """Where the ledger is without `--out` and `--db`."""

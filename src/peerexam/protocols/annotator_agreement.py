@@ -14,8 +14,8 @@ from peerexam.stats.core.nominal_agreement import MISSING, nominal_alpha
 from peerexam.stats.core.proportions import wilson
 from peerexam.stats.core.tables import Ints
 from peerexam.stats.mistakes.location import NO_MISTAKE
-from peerexam.tasks.location_votes import LocationVotes
-from peerexam.tasks.mistakes import Trace, by_task
+from peerexam.tasks.mistakes.location_votes import LocationVotes
+from peerexam.tasks.mistakes.traces import Trace, by_task
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,8 @@ from peerexam.examiners.choosing import Proposed, Turn
 from peerexam.protocols.concurrency import together
 from peerexam.protocols.config import ExamConfig
 from peerexam.protocols.study import Study
-from peerexam.tasks.benchmark_task import BenchmarkTask, Item
-from peerexam.tasks.truthfulqa import TRUTHFULQA, reference_accuracy
+from peerexam.tasks.benchmarks.base import BenchmarkTask, Item
+from peerexam.tasks.benchmarks.truthfulqa import TRUTHFULQA, reference_accuracy
 
 REFERENCE_METRIC = "rouge1_acc"
 """What scores an answer to TruthfulQA where there is no judge."""

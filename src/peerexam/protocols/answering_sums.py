@@ -13,7 +13,7 @@ from peerexam.calls import Form, Sampling
 from peerexam.examiners.asking import Asker, Outcome
 from peerexam.examiners.parsing import Unreadable, answer_part
 from peerexam.examiners.prompts import PromptLibrary, Rendered
-from peerexam.tasks.numerals import Numeral, read_numeral
+from peerexam.tasks.consistency.numerals import Numeral, read_numeral
 
 MAX_TOKENS = 64
 """Of a reply that is one number; an agent's own `max_tokens` comes before it."""

@@ -22,7 +22,7 @@ from peerexam.calls import Completion, Json
 from peerexam.examiners.thoughts import ThoughtWriter, answer_of, cleaned, same_step
 from peerexam.protocols.concurrency import together
 from peerexam.protocols.study import Reply, ask
-from peerexam.tasks.mistakes import Trace
+from peerexam.tasks.mistakes.traces import Trace
 
 Outcome = Literal["untouched", "kept", "mended", "unanswered", "error"]
 """No mistake was located; no sample differed; a new answer came; none came within the bound; calls

@@ -14,7 +14,7 @@ from peerexam.protocols.mistake_finding import Finding
 from peerexam.protocols.mistake_plan import finding_plan
 from peerexam.protocols.spans import Span, total
 from peerexam.protocols.study_plan import CHARACTERS_PER_TOKEN, StudyPlan, StudyWork, study_plan
-from peerexam.tasks.mistakes import Trace
+from peerexam.tasks.mistakes.traces import Trace
 
 ASSUMPTIONS = (
     "a trace goes on for as many steps as it had after the location; at least it ends with the new "

@@ -19,7 +19,7 @@ from peerexam.protocols.mistake_finding import Find, find_mistake
 from peerexam.protocols.progress import Progress
 from peerexam.protocols.study import Study, studying
 from peerexam.runfolder.folder import write_rows
-from peerexam.tasks.mistakes import Trace
+from peerexam.tasks.mistakes.traces import Trace
 
 BACKTRACKS = "backtracks.jsonl"
 

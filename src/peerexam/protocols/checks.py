@@ -23,8 +23,8 @@ from peerexam.protocols.config import AgentConfig, ExamConfig, RoleName
 from peerexam.protocols.document import Place
 from peerexam.protocols.domains import domain_count
 from peerexam.protocols.problems import describe, suggest
-from peerexam.tasks.embeddings import check_encoder
-from peerexam.tasks.sealed_questions import is_question_folder
+from peerexam.tasks.metrics.embeddings import check_encoder
+from peerexam.tasks.questions.sealed import is_question_folder
 
 _CANNOT_SCORE = frozenset({"openai", "anthropic", "langchain", "file"})
 """Providers of ours that give no log-probabilities of a given text; plug-ins say so themselves."""

@@ -30,8 +30,8 @@ from peerexam.protocols.config import ExamConfig
 from peerexam.protocols.progress import Progress
 from peerexam.protocols.study import Collected, Study, studying
 from peerexam.runfolder.folder import write_rows
-from peerexam.tasks.arithmetic import ArithmeticGraph, VariantKind
-from peerexam.tasks.numerals import Numeral, is_number, same_number
+from peerexam.tasks.consistency.arithmetic import ArithmeticGraph, VariantKind
+from peerexam.tasks.consistency.numerals import Numeral, is_number, same_number
 
 PROMPTS = "prompts.jsonl"
 

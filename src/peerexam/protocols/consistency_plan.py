@@ -11,7 +11,7 @@ from peerexam.protocols.hypothetical import TEMPLATES, Asking
 from peerexam.protocols.program_parts import Example, GeoItem, program_prompt
 from peerexam.protocols.spans import Span, exactly
 from peerexam.protocols.study_plan import CHARACTERS_PER_TOKEN, StudyPlan, StudyWork, study_plan
-from peerexam.tasks.arithmetic import ArithmeticGraph
+from peerexam.tasks.consistency.arithmetic import ArithmeticGraph
 
 _NUMBER_TOKENS = 4.0
 _TEXT_TOKENS = 60.0

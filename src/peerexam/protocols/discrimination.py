@@ -22,10 +22,10 @@ from peerexam.protocols.config import ExamConfig
 from peerexam.protocols.progress import Progress
 from peerexam.protocols.study import Gone, Study, studying
 from peerexam.protocols.variations import PLAIN, Variation
-from peerexam.tasks.benchmark_task import BenchmarkTask, Item
-from peerexam.tasks.candidate_file import EVERY_AGENT, Given
-from peerexam.tasks.distractors import simplified
-from peerexam.tasks.examples import examples_of
+from peerexam.tasks.benchmarks.base import BenchmarkTask, Item
+from peerexam.tasks.discrimination.candidate_file import EVERY_AGENT, Given
+from peerexam.tasks.discrimination.distractors import simplified
+from peerexam.tasks.discrimination.examples import examples_of
 
 NO_ANSWER = "(no answer)"
 """Shown in the place of an empty candidate."""

@@ -17,7 +17,7 @@ from peerexam.protocols.study_plan import (
     study_plan,
 )
 from peerexam.protocols.variations import PLAIN, Variation
-from peerexam.tasks.examples import examples_of
+from peerexam.tasks.discrimination.examples import examples_of
 
 _LOOKED_AT = 50
 """Items whose prompts are measured; the others are taken to be like them."""

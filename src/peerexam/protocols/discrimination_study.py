@@ -24,7 +24,7 @@ from peerexam.protocols.study import given_up
 from peerexam.protocols.study_result import Measure, StudyResult
 from peerexam.runfolder.folder import write_rows
 from peerexam.stats.discrimination import task_average
-from peerexam.tasks.benchmark_task import Item
+from peerexam.tasks.benchmarks.base import Item
 
 CANDIDATES, CHOICES = "candidates.jsonl", "choices.jsonl"
 

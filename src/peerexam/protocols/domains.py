@@ -8,8 +8,8 @@ from peerexam.errors import SetupError
 from peerexam.protocols.config import Questions
 from peerexam.protocols.document import Place
 from peerexam.records import Domain
-from peerexam.tasks.domain_names import clean_name, problem_of, quoted, same_name
-from peerexam.tasks.taxonomy import BUILT_IN, Taxonomy, load_taxonomy
+from peerexam.tasks.taxonomy.domain_names import clean_name, problem_of, quoted, same_name
+from peerexam.tasks.taxonomy.tree import BUILT_IN, Taxonomy, load_taxonomy
 
 _MOST_NOTES = 20
 """Of one taxonomy; more are counted only, since they are kept in the manifest."""

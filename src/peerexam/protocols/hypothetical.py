@@ -23,7 +23,7 @@ from peerexam.examiners.prompts import PromptLibrary, Rendered
 from peerexam.protocols.answering_sums import read_sum, sum_prompt, sum_sampling
 from peerexam.protocols.concurrency import together
 from peerexam.protocols.study import Gone, Study
-from peerexam.tasks.numerals import Numeral, same_number
+from peerexam.tasks.consistency.numerals import Numeral, same_number
 
 TEMPLATES = ("asked", "given", "predict", "quoted")
 """`hypothetical_NAME` among the prompts."""

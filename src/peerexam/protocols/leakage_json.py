@@ -15,7 +15,7 @@ from peerexam.protocols.leaking import (
 from peerexam.protocols.standings_json import estimate_json
 from peerexam.records import Question
 from peerexam.stats.leakage import SimilarityTail
-from peerexam.tasks.retrieval import Found, Hit
+from peerexam.tasks.leakage.retrieval import Found, Hit
 
 MOST_PAIRS = 20
 """Nearest pairs that a summary shows; the table has all of them."""

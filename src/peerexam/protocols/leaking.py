@@ -14,11 +14,11 @@ from peerexam.records import Question
 from peerexam.stats.core.estimate import Estimate
 from peerexam.stats.core.proportions import wilson
 from peerexam.stats.leakage import SimilarityTail, similarity_tail
-from peerexam.tasks.corpora import corpus_files, passages
-from peerexam.tasks.leakage import Leaks, Neighbour, authors_overlap, search_corpus
-from peerexam.tasks.overlap import words_of
-from peerexam.tasks.question_folder import questions_of
-from peerexam.tasks.retrieval import Found
+from peerexam.tasks.leakage.corpora import corpus_files, passages
+from peerexam.tasks.leakage.overlap_search import Leaks, Neighbour, authors_overlap, search_corpus
+from peerexam.tasks.leakage.retrieval import Found
+from peerexam.tasks.metrics.overlap import words_of
+from peerexam.tasks.questions.folder import questions_of
 
 LOWER_BOUND = (
     "a lower bound: only the corpora named here were searched, and a question that says the same "

@@ -17,7 +17,7 @@ from typing import Literal
 import numpy as np
 
 from peerexam.errors import SetupError
-from peerexam.tasks.mistakes import Trace, by_task
+from peerexam.tasks.mistakes.traces import Trace, by_task
 
 Location = int | None
 Kind = Literal["gold", "random", "simulated", "own", "peers", "each-peer", "model"]
@@ -120,7 +120,7 @@ def given_locations(
         share = locator.accuracy or 0.0
         return {t.id: simulated_location(t, share, spread[t.task], seed) for t in traces}
     if locator.kind == "model" and locator.path is not None:
-        from peerexam.tasks.step_classifier import load_classifier
+        from peerexam.tasks.mistakes.step_classifier import load_classifier
 
         found = load_classifier(locator.path).locations(traces)
         return {trace.id: one for trace, one in zip(traces, found, strict=True)}

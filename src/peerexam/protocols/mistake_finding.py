@@ -24,7 +24,7 @@ from peerexam.protocols.progress import Progress
 from peerexam.protocols.study import Collected, Gone, Study, studying
 from peerexam.runfolder.folder import write_rows
 from peerexam.stats.mistakes.location import NO_MISTAKE, UNREADABLE
-from peerexam.tasks.mistakes import Trace, by_task
+from peerexam.tasks.mistakes.traces import Trace, by_task
 
 METHODS: tuple[Method, ...] = ("trace", "step", "cot")
 

@@ -11,7 +11,7 @@ from peerexam.protocols.config import ExamConfig
 from peerexam.protocols.mistake_finding import Finding
 from peerexam.protocols.spans import Span, exactly, total
 from peerexam.protocols.study_plan import CHARACTERS_PER_TOKEN, StudyPlan, StudyWork, study_plan
-from peerexam.tasks.mistakes import Trace, by_task
+from peerexam.tasks.mistakes.traces import Trace, by_task
 
 _TITLES: dict[Method, str] = {
     "trace": "whole traces",

@@ -14,8 +14,8 @@ from peerexam.stats.core.estimate import Estimate
 from peerexam.stats.core.proportions import wilson
 from peerexam.stats.core.tables import Ints
 from peerexam.stats.mistakes.location import NO_MISTAKE, Bools, Floors, floors
-from peerexam.tasks.dyck import first_fault
-from peerexam.tasks.mistakes import Trace, by_task
+from peerexam.tasks.mistakes.dyck import first_fault
+from peerexam.tasks.mistakes.traces import Trace, by_task
 
 
 @dataclass(frozen=True, slots=True)

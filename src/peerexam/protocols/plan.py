@@ -13,8 +13,8 @@ from peerexam.protocols.counting_notes import NoteCounting, in_order_of_file
 from peerexam.protocols.hints import hints
 from peerexam.protocols.prices import quotes
 from peerexam.protocols.spans import Span, total
-from peerexam.tasks.question_file import load_questions
-from peerexam.tasks.sealed_questions import is_sealed
+from peerexam.tasks.questions.file import load_questions
+from peerexam.tasks.questions.sealed import is_sealed
 
 
 @dataclass(frozen=True, slots=True)

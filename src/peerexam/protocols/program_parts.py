@@ -24,9 +24,9 @@ from peerexam.protocols.config import ExamConfig
 from peerexam.protocols.progress import Progress
 from peerexam.protocols.study import Collected, Study, studying
 from peerexam.runfolder.folder import write_rows
-from peerexam.tasks.funql import Term, body, holds, read_program, same_program
-from peerexam.tasks.geoquery import GeoQuestion
-from peerexam.tasks.geoquery_parts import Part
+from peerexam.tasks.consistency.funql import Term, body, holds, read_program, same_program
+from peerexam.tasks.consistency.geoquery import GeoQuestion
+from peerexam.tasks.consistency.geoquery_parts import Part
 
 PROMPTS = "prompts.jsonl"
 

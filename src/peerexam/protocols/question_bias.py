@@ -23,7 +23,7 @@ from peerexam.stats.question_bias.separability import (
     domain_separability,
 )
 from peerexam.stats.question_bias.uniformity import spread
-from peerexam.tasks.question_map import FEWEST, PER_SET, check_map, flat_map, sample_questions
+from peerexam.tasks.question_bias import FEWEST, PER_SET, check_map, flat_map, sample_questions
 
 PERMUTATIONS = 199
 """Deals of the authors; the smallest p-value is then 0.005."""

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from peerexam.examiners.duplicate_index import DuplicateIndex
 from peerexam.protocols.config import Questions
-from peerexam.tasks.embeddings import Encoder, Vectors, check_encoder, encoder
+from peerexam.tasks.metrics.embeddings import Encoder, Vectors, check_encoder, encoder
 
 _BLOCK = 512
 """Questions whose cosines with all earlier ones are held at a time."""

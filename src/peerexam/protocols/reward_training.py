@@ -14,8 +14,7 @@ from peerexam.errors import SetupError
 from peerexam.runfolder.folder import write_object
 from peerexam.stats.core.estimate import Estimate
 from peerexam.stats.core.proportions import wilson
-from peerexam.tasks.mistakes import Trace
-from peerexam.tasks.step_training import (
+from peerexam.tasks.mistakes.step_training import (
     NONE,
     Ints,
     TaskTable,
@@ -25,6 +24,7 @@ from peerexam.tasks.step_training import (
     located,
     tables,
 )
+from peerexam.tasks.mistakes.traces import Trace
 
 TABLE = "held_out.json"
 

@@ -45,8 +45,8 @@ from peerexam.protocols.setup_digest import input_digests, setup_digest
 from peerexam.protocols.staging import Stage, stage
 from peerexam.protocols.standing_records import Standing
 from peerexam.runfolder import RunFolder
-from peerexam.tasks.question_file import load_questions
-from peerexam.tasks.sealed_questions import is_sealed
+from peerexam.tasks.questions.file import load_questions
+from peerexam.tasks.questions.sealed import is_sealed
 
 T = TypeVar("T")
 

@@ -14,7 +14,7 @@ from peerexam.stats.judges.self_preference import SelfPreference
 from peerexam.stats.self_bias.benchmark_table import BenchmarkTable
 from peerexam.stats.self_bias.decomposition import Decomposition, Effect
 from peerexam.stats.self_bias.rank_bias import SelfBias
-from peerexam.tasks.source_diversity import SourceDiversity
+from peerexam.tasks.self_bias.source_diversity import SourceDiversity
 
 
 def bias_measures(role: str, found: SelfBias, *, headline: bool) -> list[Measure]:

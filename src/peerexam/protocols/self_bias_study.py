@@ -36,8 +36,8 @@ from peerexam.stats.self_bias.decomposition import (
 )
 from peerexam.stats.self_bias.nested import SOME_ALIKE
 from peerexam.stats.self_bias.rank_bias import ALL_ALIKE, self_bias
-from peerexam.tasks.score_file import Role, RoleScores, read_scores
-from peerexam.tasks.source_diversity import source_diversity
+from peerexam.tasks.self_bias.score_file import Role, RoleScores, read_scores
+from peerexam.tasks.self_bias.source_diversity import source_diversity
 
 ROLES: tuple[Role, ...] = ("test set", "evaluator", "both", "")
 """In the order in which they are shown; the last is a file of scores that does not say."""

@@ -15,7 +15,7 @@ from peerexam.calls import Json, canonical_json
 from peerexam.protocols.config import ExamConfig, RoleName
 from peerexam.records import to_json
 from peerexam.runfolder.sealing import seal_of
-from peerexam.tasks.question_file import load_questions
+from peerexam.tasks.questions.file import load_questions
 
 QUESTIONS = "questions.file"
 """The place of the user's own questions among the inputs."""

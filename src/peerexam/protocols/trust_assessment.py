@@ -34,8 +34,8 @@ from peerexam.stats.trust.pair_accuracy import (
 )
 from peerexam.stats.trust.report_card import CallFacts, report_card
 from peerexam.stats.trust.row import TrustReport, TrustRow, TwoPeople
-from peerexam.tasks.human_labels import HumanLabels
-from peerexam.tasks.text_metrics import Metric, text_metrics
+from peerexam.tasks.metrics.text_metrics import Metric, text_metrics
+from peerexam.tasks.trust.labels import HumanLabels
 
 NO_SCORES = "it gave no scores, or people rated no answers"
 _CHOICES = (1.0, 0.5, 0.0)

@@ -14,7 +14,7 @@ from peerexam.records import Mark, Verdict
 from peerexam.stats.core.tables import Floats, Ints
 from peerexam.stats.trust.pair_accuracy import JudgedPairs, majority
 from peerexam.stats.trust.report_card import MIN_DIFFERENCE, PairTraits
-from peerexam.tasks.human_labels import HumanLabels
+from peerexam.tasks.trust.labels import HumanLabels
 
 Cell = tuple[str, str]
 """A question's id and who answered it."""

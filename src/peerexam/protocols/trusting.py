@@ -23,7 +23,7 @@ from peerexam.protocols.trust_assessment import CallCost, Judgements
 from peerexam.records import Answer, Mark, Question, Record, Verdict
 from peerexam.runfolder import RunFolder
 from peerexam.runfolder.folder import Kind
-from peerexam.tasks.human_labels import HumanLabels
+from peerexam.tasks.trust.labels import HumanLabels
 
 WINDOW = 64
 """Judgements under way at once for one judge; its own limits may be narrower."""

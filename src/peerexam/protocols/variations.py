@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from peerexam.errors import SetupError
 from peerexam.examiners.choosing import Wording
-from peerexam.tasks.benchmark_task import BenchmarkTask
-from peerexam.tasks.examples import Example, examples_of
+from peerexam.tasks.benchmarks.base import BenchmarkTask
+from peerexam.tasks.discrimination.examples import Example, examples_of
 
 _REASON_TOKENS, _LABEL_TOKENS = 256, 16
 _WITH_REASONS = ("gsm8k",)

@@ -1,0 +1,1 @@
+"""Published benchmarks, one module each; `registry` knows them by name."""

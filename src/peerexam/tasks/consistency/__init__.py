@@ -1,0 +1,1 @@
+"""Data for the consistency studies: arithmetic, GeoQuery and its programs, prompt files."""

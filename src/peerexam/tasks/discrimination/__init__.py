@@ -1,0 +1,1 @@
+"""Data for DG-Diff: worked examples, candidate answers, distractors."""

@@ -1,0 +1,1 @@
+"""One module for each layout of another tool; none imports another."""

@@ -1,0 +1,1 @@
+"""Searching corpora for questions: `overlap_search` is the way in."""

@@ -1,0 +1,1 @@
+"""Scores of a text against a reference or another text, without a judge."""

@@ -1,0 +1,5 @@
+"""Traces with annotated mistakes, and classifiers of steps.
+
+`traces` reads BIG-Bench Mistake's files, `dyck` checks its steps by rule; `step_…` train and use a
+classifier.
+"""

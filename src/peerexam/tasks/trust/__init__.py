@@ -1,0 +1,1 @@
+"""What people said of the same answers: labels and annotations, by source."""
