@@ -101,13 +101,13 @@ async def plain_pyreqwest(url: str, calls: int, concurrency: int) -> None:
 
 
 async def _ours(model: str, calls: int, concurrency: int, options: dict[str, Any]) -> None:
-    from peerexam.agents.budget import BudgetLimits, BudgetMeter
-    from peerexam.agents.garbage import rare_collections
-    from peerexam.agents.gate import Gate
+    from peerexam.agents.layers.budgets.meter import BudgetLimits, BudgetMeter
+    from peerexam.agents.layers.concurrency_limit import Gate
+    from peerexam.agents.layers.stack import LayerSettings, assemble
     from peerexam.agents.spec import AgentSpec
-    from peerexam.agents.stack import LayerSettings, assemble
     from peerexam.calls import Message, Request, Sampling
     from peerexam.ledger.sqlite import SqliteLedger
+    from peerexam.protocols.session.garbage_collection import rare_collections
 
     provider, _, url = model.partition("@")
     sampling = Sampling(max_tokens=200)

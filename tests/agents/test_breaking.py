@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from peerexam.agents.breaking import Breaker, Breaking
-from peerexam.agents.budget import BudgetMeter
 from peerexam.agents.function import ScriptedAgent
-from peerexam.agents.stack import LayerSettings, wrap
+from peerexam.agents.layers.budgets.meter import BudgetMeter
+from peerexam.agents.layers.circuit_breaker import Breaker, Breaking
+from peerexam.agents.layers.stack import LayerSettings, wrap
 from peerexam.calls import Message, Request
 from peerexam.errors import (
     AgentLostError,

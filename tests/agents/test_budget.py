@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from peerexam.agents.budget import Admission, BudgetLimits, BudgetMeter, Spend
-from peerexam.agents.budgeted import Budgeted
 from peerexam.agents.function import ScriptedAgent
-from peerexam.agents.priced import Price, Priced
-from peerexam.agents.token_estimate import estimate
+from peerexam.agents.layers.budgets.budgeted import Budgeted
+from peerexam.agents.layers.budgets.meter import Admission, BudgetLimits, BudgetMeter, Spend
+from peerexam.agents.pricing.priced import Price, Priced
+from peerexam.agents.pricing.token_estimate import estimate
 from peerexam.calls import Completion, Message, Request, Sampling, Usage
 from peerexam.errors import BudgetReachedError, OverloadedError, SetupError
 

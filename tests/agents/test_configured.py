@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from peerexam.agents.configured import Configured
 from peerexam.agents.function import ScriptedAgent
+from peerexam.agents.layers.configured import Configured
 from peerexam.calls import Message, Request, Sampling
 
 ASK = Request((Message("user", "Why?"),), Sampling(max_tokens=50, stop=("x",)))

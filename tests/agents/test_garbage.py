@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import gc
 
-from peerexam.agents.garbage import rare_collections
+from peerexam.protocols.session.garbage_collection import rare_collections
 
 
 def test_the_collector_is_as_it_was_afterwards_even_where_runs_overlap() -> None:

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from peerexam.agents.function import ScriptedAgent
-from peerexam.agents.gate import Gate
-from peerexam.agents.limited import Limited
-from peerexam.agents.retrying import Retrying
-from peerexam.agents.stack import LayerSettings, wrap
+from peerexam.agents.layers.concurrency_limit import Gate
+from peerexam.agents.layers.rate_limited import Limited
+from peerexam.agents.layers.retrying import Retrying
+from peerexam.agents.layers.stack import LayerSettings, wrap
 from peerexam.calls import Message, Request
 from peerexam.errors import BadKeyError, CallError, OverloadedError, RateLimitedError
 from peerexam.ledger.sqlite import SqliteLedger

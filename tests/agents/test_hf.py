@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from peerexam.agents.hf import HfAgent
+from peerexam.agents.hf.agent import HfAgent
 from peerexam.agents.registry import create_agent
 from peerexam.agents.spec import AgentSpec
 from peerexam.calls import Completion, Form, Json, Message, Request, Sampling
@@ -145,8 +145,8 @@ async def test_log_probabilities_of_a_reply_are_those_of_scoring_it(
         engine = await agent.open()
         prompt = engine.loaded.tokenizer.tokenize(PROMPTS[0], start=True, control=False)
         tokens = await asyncio.to_thread(_greedy_tokens, engine, prompt)
-        from peerexam.agents.hf_batching import BatchLimits
-        from peerexam.agents.hf_scoring import Scoring
+        from peerexam.agents.hf.batching import BatchLimits
+        from peerexam.agents.hf.scoring import Scoring
 
         scored, _ = await engine.score(Scoring(prompt, tokens), BatchLimits())
     assert [entry.logprob for entry in written.logprobs] == pytest.approx(

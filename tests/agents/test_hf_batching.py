@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from peerexam.agents.hf_batching import Batcher, BatchLimits, Job, Kind, Size, choose
+from peerexam.agents.hf.batching import Batcher, BatchLimits, Job, Kind, Size, choose
 
 sizes = st.lists(st.builds(Size, st.integers(1, 600), st.integers(0, 600)), min_size=1, max_size=40)
 limits = st.builds(BatchLimits, st.integers(1, 20), st.integers(64, 5000))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from peerexam.agents.hf_generation import (  # noqa: E402  (it needs torch)
+from peerexam.agents.hf.generation import (  # noqa: E402  (it needs torch)
     Drawing,
     Generated,
     Row,
@@ -63,8 +63,8 @@ def test_rows_are_filled_up_on_the_side_that_is_asked_for() -> None:
 
 
 def loaded(folder: Path) -> Any:
-    from peerexam.agents.hf_loading import LoadSettings, load
-    from peerexam.agents.hf_source import find_source
+    from peerexam.agents.hf.loading import LoadSettings, load
+    from peerexam.agents.hf.source import find_source
 
     return load(find_source(str(folder), None), LoadSettings("cpu", "float32"))
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from peerexam.agents import weights
-from peerexam.agents.hf import HfAgent
+from peerexam.agents.hf.agent import HfAgent
+from peerexam.agents.local import weights
 from peerexam.agents.registry import create_agent
 from peerexam.agents.spec import AgentSpec
 from peerexam.calls import Completion, Message, Request, Sampling

@@ -13,8 +13,8 @@ from urllib.parse import unquote
 
 import pytest
 
-from peerexam.agents.hf_options import OPTIONS
-from peerexam.agents.hf_source import find_source
+from peerexam.agents.hf.options import OPTIONS
+from peerexam.agents.hf.source import find_source
 from peerexam.agents.registry import create_agent, installed_providers
 from peerexam.agents.spec import AgentSpec, parse_model
 from peerexam.calls import Json

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from peerexam.agents.breaking import Breaker
-from peerexam.agents.hf_tokens import HfTokenizer, fold_system, merge_neighbours
-from peerexam.agents.llama_prompts import chat_tokens, plain_pair
+from peerexam.agents.hf.tokens import HfTokenizer, fold_system, merge_neighbours
+from peerexam.agents.layers.circuit_breaker import Breaker
+from peerexam.agents.layers.stack import assemble
+from peerexam.agents.local.prompts import chat_tokens, plain_pair
 from peerexam.agents.spec import AgentSpec
-from peerexam.agents.stack import assemble
 from peerexam.calls import Message, Request
 from peerexam.errors import PermanentError, UnusableModelError
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from peerexam.agents.function import FunctionAgent
-from peerexam.agents.landing import Flight, Landing, WindingUp, wind_up_by
-from peerexam.agents.stack import LayerSettings, wrap
+from peerexam.agents.layers.draining import Flight, Landing, WindingUp, wind_up_by
+from peerexam.agents.layers.stack import LayerSettings, wrap
 from peerexam.calls import Completion, Message, Request, request_key
 from peerexam.errors import OverloadedError, PermanentError, RateLimitedError
 from peerexam.ledger.sqlite import SqliteLedger

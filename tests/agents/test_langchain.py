@@ -25,7 +25,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.outputs import ChatGeneration, ChatResult
 
-from peerexam.agents.langchain import LangChainAgent, create, from_langchain
+from peerexam.agents.langchain.agent import LangChainAgent, create, from_langchain
 from peerexam.agents.registry import create_agent
 from peerexam.agents.spec import AgentSpec, parse_model
 from peerexam.calls import Form, Message, Request, Sampling, TokenLogprob, Usage

@@ -29,9 +29,9 @@ from langchain_core.output_parsers import StrOutputParser
 from langchain_core.prompts import ChatPromptTemplate
 
 import peerexam
-from peerexam.agents.background_loop import BackgroundLoop
 from peerexam.agents.function import FunctionAgent, ScriptedAgent
-from peerexam.agents.langchain_chat import PeerexamChatModel
+from peerexam.agents.langchain.background_loop import BackgroundLoop
+from peerexam.agents.langchain.chat_model import PeerexamChatModel
 from peerexam.calls import Completion, Form, Message, Request, Sampling, TokenLogprob, Usage
 from peerexam.errors import PermanentError, RateLimitedError, RefusedParameterError, RetryableError
 

@@ -16,8 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.language_models.fake_chat_models import FakeListChatModel
 
-from peerexam.agents.langchain import from_langchain
-from peerexam.agents.langchain_identity import identity_of, secrets_of
+from peerexam.agents.langchain.agent import from_langchain
+from peerexam.agents.langchain.identity import identity_of, secrets_of
 from peerexam.calls import canonical_json
 
 SECRET = "sk-planted/0123456789"

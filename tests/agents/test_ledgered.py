@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from peerexam.agents.base import Feature
-from peerexam.agents.ledgered import Ledgered
+from peerexam.agents.layers.ledgered import Ledgered
 from peerexam.calls import (
     Completion,
     Json,

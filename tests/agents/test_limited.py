@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from peerexam.agents.function import ScriptedAgent
-from peerexam.agents.gate import Gate
-from peerexam.agents.limited import Limited, TokenBucket
+from peerexam.agents.layers.concurrency_limit import Gate
+from peerexam.agents.layers.rate_limited import Limited, TokenBucket
 from peerexam.calls import Completion, Message, Request, Sampling, Usage
 from peerexam.errors import DeadlineExceededError
 

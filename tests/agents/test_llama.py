@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from peerexam.agents import llama_shared, weights
-from peerexam.agents.llama import EngineSettings, LlamaEngine
-from peerexam.agents.llama_agent import Drawing, LlamaAgent
-from peerexam.agents.llama_prompts import chat_tokens
+from peerexam.agents.llamacpp import shared as llama_shared
+from peerexam.agents.llamacpp.agent import Drawing, LlamaAgent
+from peerexam.agents.llamacpp.engine import EngineSettings, LlamaEngine
+from peerexam.agents.local import weights
+from peerexam.agents.local.prompts import chat_tokens
 from peerexam.calls import Completion, Form, Message, Request, Sampling
 from peerexam.errors import ContextTooLongError, RefusedParameterError, SetupError
 

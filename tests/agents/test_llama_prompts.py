@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from peerexam.agents.llama_prompts import (
+from peerexam.agents.local.prompts import (
     chat_pair,
     chat_tokens,
     plain_pair,

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from peerexam.agents.llama_slots import Slots, shared_length
+from peerexam.agents.llamacpp.slots import Slots, shared_length
 
 tokens = st.lists(st.integers(0, 2), max_size=6)
 

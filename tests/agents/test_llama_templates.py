@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from peerexam.agents import weights
-from peerexam.agents.gguf import read_header
-from peerexam.agents.llama import EngineSettings
-from peerexam.agents.llama_agent import LlamaAgent
+from peerexam.agents.llamacpp.agent import LlamaAgent
+from peerexam.agents.llamacpp.engine import EngineSettings
+from peerexam.agents.local import weights
+from peerexam.agents.local.gguf import read_header
 from peerexam.calls import Message, Request, Sampling
 from peerexam.errors import UnusableModelError
 from peerexam.protocols.config import ExamConfig

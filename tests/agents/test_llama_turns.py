@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from peerexam.agents.llama_turns import Kind, Turns
+from peerexam.agents.llamacpp.scheduling import Kind, Turns
 
 
 class Watch:

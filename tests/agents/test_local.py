@@ -3,10 +3,10 @@ from pathlib import Path
 
 import pytest
 
-from peerexam.agents import weights
-from peerexam.agents.local import create_gguf, create_local
+from peerexam.agents.llamacpp.provider import create_gguf, create_local
+from peerexam.agents.llamacpp.serving import serve
+from peerexam.agents.local import weights
 from peerexam.agents.registry import create_agent
-from peerexam.agents.serving import serve
 from peerexam.agents.spec import AgentSpec, parse_model
 from peerexam.calls import Json
 from peerexam.errors import SetupError

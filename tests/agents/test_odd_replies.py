@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from peerexam.agents.anthropic_reply import read_message
 from peerexam.agents.base import Agent
-from peerexam.agents.openai_reply import read_reply
+from peerexam.agents.hosted.anthropic.reply import read_message
+from peerexam.agents.hosted.openai.reply import read_reply
+from peerexam.agents.hosted.rejections import error_of, read_rejection
 from peerexam.agents.registry import create_agent
-from peerexam.agents.rejections import error_of, read_rejection
 from peerexam.agents.spec import AgentSpec
 from peerexam.calls import Completion, Message, Request, Sampling, completion_to_json, encoded
 from peerexam.errors import CallError, OverloadedError

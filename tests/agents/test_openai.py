@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from peerexam.agents.openai import OpenAIAgent, create
+from peerexam.agents.hosted.openai.provider import OpenAIAgent, create
 from peerexam.agents.spec import AgentSpec
 from peerexam.calls import (
     Form,

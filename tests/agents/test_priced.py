@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from peerexam.agents.function import ScriptedAgent
-from peerexam.agents.priced import FREE, Price, Priced
+from peerexam.agents.pricing.priced import FREE, Price, Priced
 from peerexam.calls import Completion, Message, Request, Usage
 
 ASK = Request((Message("user", "Why?"),))

@@ -14,13 +14,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from peerexam.agents.budget import BudgetLimits, BudgetMeter
 from peerexam.agents.function import ScriptedAgent
-from peerexam.agents.priced import Price
-from peerexam.agents.pricing import Quote, price_of
+from peerexam.agents.layers.budgets.meter import BudgetLimits, BudgetMeter
+from peerexam.agents.layers.stack import LayerSettings, assemble, wrap
+from peerexam.agents.pricing.priced import Price
+from peerexam.agents.pricing.prices import Quote, price_of
 from peerexam.agents.registry import register, unregister
 from peerexam.agents.spec import AgentSpec, parse_model
-from peerexam.agents.stack import LayerSettings, assemble, wrap
 from peerexam.calls import Completion, Message, Request, Usage
 from peerexam.errors import SetupError
 
@@ -29,7 +29,7 @@ genai_prices = pytest.importorskip("genai_prices")
 from genai_prices import types  # noqa: E402
 from genai_prices.data_snapshot import get_snapshot  # noqa: E402
 
-from peerexam.agents.price_list import NAME, ListPrice, look_up  # noqa: E402
+from peerexam.agents.pricing.price_list import NAME, ListPrice, look_up  # noqa: E402
 
 ASK = Request((Message("user", "Why?"),))
 WEB = "https://api.openai.com/v1"
@@ -235,14 +235,14 @@ async def test_a_dollar_budget_takes_a_model_that_is_in_the_list(
 WITHOUT_THE_LIST = """
 import sys
 sys.modules["genai_prices"] = None
-from peerexam.agents.pricing import price_of
+from peerexam.agents.pricing.prices import price_of
 from peerexam.agents.spec import AgentSpec
 print(price_of(AgentSpec("a", "openai", "gpt-4o")))
 """
 
 FOR_A_SERVER_OF_ONES_OWN = """
 import sys
-from peerexam.agents.pricing import price_of
+from peerexam.agents.pricing.prices import price_of
 from peerexam.agents.spec import AgentSpec
 price_of(AgentSpec("a", "openai", "gpt-4o", "http://127.0.0.1:1/v1"))
 price_of(AgentSpec("a", "local", "smollm2"))

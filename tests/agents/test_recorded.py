@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from peerexam.agents.configured import Configured
+from peerexam.agents.layers.configured import Configured
 from peerexam.agents.recorded import RecordedAgent, create, recorded_in
 from peerexam.agents.spec import AgentSpec
 from peerexam.calls import Message, Request

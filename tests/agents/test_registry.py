@@ -63,7 +63,7 @@ def test_a_name_that_cannot_stand_before_the_slash_is_refused() -> None:
 
 
 def test_a_missing_package_names_the_pip_command(monkeypatch: pytest.MonkeyPatch) -> None:
-    entry = BuiltIn("peerexam.agents.openai:create", "no_such_package", "openai")
+    entry = BuiltIn("peerexam.agents.hosted.openai.provider:create", "no_such_package", "openai")
     monkeypatch.setitem(BUILT_IN, "absent", entry)
     with pytest.raises(MissingExtraError, match=r"pip install 'peerexam\[openai\]'"):
         create_agent(AgentSpec("a", "absent", "m"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from peerexam.agents.rejections import Rejection, error_of
+from peerexam.agents.hosted.rejections import Rejection, error_of
 from peerexam.errors import BadKeyError, PermanentError, QuotaExhaustedError
 
 

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from peerexam.agents.deadline import Deadline, Timed
 from peerexam.agents.function import Reply, ScriptedAgent
-from peerexam.agents.limited import Limited
-from peerexam.agents.retrying import Retrying
-from peerexam.agents.stack import LayerSettings
+from peerexam.agents.layers.deadline import Deadline, Timed
+from peerexam.agents.layers.rate_limited import Limited
+from peerexam.agents.layers.retrying import Retrying
+from peerexam.agents.layers.stack import LayerSettings
 from peerexam.calls import Message, Request
 from peerexam.errors import (
     BadKeyError,

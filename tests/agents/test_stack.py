@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from peerexam.agents.base import Agent, Wrapper
-from peerexam.agents.budget import BudgetLimits, BudgetMeter
 from peerexam.agents.function import FunctionAgent, ScriptedAgent
-from peerexam.agents.priced import Price
+from peerexam.agents.layers.budgets.meter import BudgetLimits, BudgetMeter
+from peerexam.agents.layers.stack import LayerSettings, assemble, wrap
+from peerexam.agents.pricing.priced import Price
 from peerexam.agents.recorded import RecordedAgent
 from peerexam.agents.spec import AgentSpec, parse_model
-from peerexam.agents.stack import LayerSettings, assemble, wrap
 from peerexam.calls import Completion, Message, Request, Sampling, request_key
 from peerexam.errors import BudgetReachedError, OverloadedError, SetupError
 from peerexam.ledger.base import Ledger

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from peerexam.agents.openai_reply import read_reply
+from peerexam.agents.hosted.openai.reply import read_reply
 from peerexam.agents.thinking import split_thinking
 
 

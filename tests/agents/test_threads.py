@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from peerexam.agents.function import Chat, FunctionAgent
-from peerexam.agents.stack import LayerSettings, wrap
+from peerexam.agents.layers.stack import LayerSettings, wrap
 from peerexam.agents.threads import in_own_thread
 from peerexam.calls import Message, Request
 from peerexam.errors import DeadlineExceededError

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from peerexam.agents.breaking import Breaker
-from peerexam.agents.budget import Admission, BudgetLimits, BudgetMeter, Spend
 from peerexam.agents.function import ScriptedAgent
-from peerexam.agents.session import SessionClock
-from peerexam.agents.stack import LayerSettings, wrap
-from peerexam.agents.time_budgeted import TimeBudgeted
+from peerexam.agents.layers.budgets.meter import Admission, BudgetLimits, BudgetMeter, Spend
+from peerexam.agents.layers.budgets.session_clock import SessionClock
+from peerexam.agents.layers.budgets.time_budgeted import TimeBudgeted
+from peerexam.agents.layers.circuit_breaker import Breaker
+from peerexam.agents.layers.stack import LayerSettings, wrap
 from peerexam.calls import Message, Request
 from peerexam.errors import BudgetReachedError, OverloadedError, RateLimitedError
 from peerexam.ledger.opening import open_ledger

@@ -7,10 +7,10 @@ import time
 
 import pytest
 
-from peerexam.agents.deadline import Timed
 from peerexam.agents.function import ScriptedAgent
-from peerexam.agents.session import SessionClock
-from peerexam.agents.timer import Timer, of_running_loop, time_limit
+from peerexam.agents.layers.attempt_timeout import Timer, of_running_loop, time_limit
+from peerexam.agents.layers.budgets.session_clock import SessionClock
+from peerexam.agents.layers.deadline import Timed
 from peerexam.calls import Message, Request
 from peerexam.errors import BudgetReachedError, CallTimeoutError
 

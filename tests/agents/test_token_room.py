@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from peerexam.agents.openai import create
-from peerexam.agents.rejections import Rejection
+from peerexam.agents.hosted.openai.provider import create
+from peerexam.agents.hosted.rejections import Rejection
+from peerexam.agents.hosted.token_limit import TokenRoom
 from peerexam.agents.spec import AgentSpec
-from peerexam.agents.token_room import TokenRoom
 from peerexam.calls import Message, Request, Sampling
 from peerexam.errors import CallError
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from peerexam.agents.rejections import read_rejection
-from peerexam.agents.waits import seconds_in, wait_asked_for
+from peerexam.agents.hosted.rejections import read_rejection
+from peerexam.agents.hosted.retry_after import seconds_in, wait_asked_for
 
 
 @pytest.mark.parametrize(

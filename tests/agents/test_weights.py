@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from peerexam.agents import weights
-from peerexam.agents.gguf import read_header
+from peerexam.agents.local import weights
+from peerexam.agents.local.gguf import read_header
 from peerexam.errors import SetupError
 
 

@@ -17,7 +17,7 @@ import pytest
 import trustme
 
 from peerexam.agents.base import Agent
-from peerexam.agents.deadline import Timed
+from peerexam.agents.layers.deadline import Timed
 from peerexam.agents.registry import create_agent
 from peerexam.agents.spec import AgentSpec
 from peerexam.calls import Message, Request, Sampling
@@ -341,7 +341,7 @@ async def test_no_cookie_is_kept_between_calls() -> None:
 
 ASK_AFTER_A_FORK = """
 import asyncio, multiprocessing, sys
-from peerexam.agents.wire_reqwest import ReqwestWire
+from peerexam.agents.hosted.transport.reqwest import ReqwestWire
 from peerexam.errors import PermanentError
 
 def ask(used):
@@ -427,7 +427,7 @@ async def test_a_system_without_root_certificates_is_told_so(identity: ssl.SSLCo
 
 ASK_AND_END = """
 import asyncio, os, sys
-from peerexam.agents.wire_reqwest import ReqwestWire
+from peerexam.agents.hosted.transport.reqwest import ReqwestWire
 
 if hasattr(os, "sched_setaffinity"):
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})

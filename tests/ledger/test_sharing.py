@@ -153,7 +153,7 @@ def test_a_rival_that_does_not_come_or_is_not_met_again_gets_no_keys() -> None:
 WORKER = """
 import asyncio, os, sys
 from peerexam.agents.base import Provider
-from peerexam.agents.ledgered import Ledgered
+from peerexam.agents.layers.ledgered import Ledgered
 from peerexam.calls import Completion, Message, Request
 from peerexam.ledger.opening import open_ledger
 

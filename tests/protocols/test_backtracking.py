@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from peerexam.agents import weights
 from peerexam.agents.base import Feature
 from peerexam.agents.function import Reply, ScriptedAgent
+from peerexam.agents.local import weights
 from peerexam.calls import Completion, Request, TokenLogprob
 from peerexam.errors import PermanentError, SetupError
 from peerexam.examiners.prompts import PromptLibrary

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from peerexam.agents import weights
 from peerexam.agents.function import ScriptedAgent
+from peerexam.agents.local import weights
 from peerexam.calls import Request
 from peerexam.errors import PermanentError, SetupError
 from peerexam.protocols.config import AgentConfig, Budget, Limits

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from peerexam.agents import weights
 from peerexam.agents.function import Reply, ScriptedAgent
+from peerexam.agents.local import weights
 from peerexam.calls import Completion, Request
 from peerexam.errors import PermanentError
 from peerexam.examiners.finding import Method

@@ -9,7 +9,7 @@ import pytest
 
 from peerexam.agents.base import Wrapper
 from peerexam.agents.function import ScriptedAgent
-from peerexam.agents.watched import Watched
+from peerexam.agents.layers.watched import Watched
 from peerexam.calls import Completion, Message, Request, Usage
 from peerexam.errors import OverloadedError
 from peerexam.protocols.progress import Progress

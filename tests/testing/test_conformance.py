@@ -15,9 +15,9 @@ from unittest import SkipTest
 
 import pytest
 
-from peerexam.agents import weights
 from peerexam.agents.base import Agent, Feature
 from peerexam.agents.function import FunctionAgent, ScriptedAgent
+from peerexam.agents.local import weights
 from peerexam.agents.recorded import create as create_recorded
 from peerexam.agents.registry import create_agent
 from peerexam.agents.spec import AgentSpec
@@ -94,8 +94,8 @@ class TestLocal(AgentConformance):
     @classmethod
     def _weights_stay_loaded(cls) -> Iterator[None]:
         pytest.importorskip("xllamacpp")
-        from peerexam.agents import llama_shared
-        from peerexam.agents.local import engine_settings
+        from peerexam.agents.llamacpp import shared as llama_shared
+        from peerexam.agents.llamacpp.provider import engine_settings
 
         engine = llama_shared.acquire(engine_settings(weights.locate("smollm2"), cls.options))
         yield

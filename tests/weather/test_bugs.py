@@ -12,7 +12,7 @@ import pytest
 
 from peerexam.agents.base import Agent, Provider
 from peerexam.agents.function import FunctionAgent
-from peerexam.agents.stack import LayerSettings, wrap
+from peerexam.agents.layers.stack import LayerSettings, wrap
 from peerexam.calls import Completion, Message, Request, request_key
 from peerexam.ledger.opening import open_ledger
 from peerexam.protocols.config import ExamConfig

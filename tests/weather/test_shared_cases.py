@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import pytest
 
 from peerexam.agents.base import Agent
-from peerexam.agents.retrying import Retrying
+from peerexam.agents.layers.retrying import Retrying
+from peerexam.agents.layers.stack import LayerSettings, assemble
 from peerexam.agents.spec import AgentSpec
-from peerexam.agents.stack import LayerSettings, assemble
 from peerexam.calls import Completion, Message, Request, Sampling, request_key
 from peerexam.errors import OverloadedError, PermanentError
 from peerexam.ledger.base import Failure, Ledger

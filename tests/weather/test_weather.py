@@ -17,11 +17,11 @@ from typing import Any, NamedTuple
 import pytest
 
 from peerexam.agents.base import Agent
-from peerexam.agents.breaking import Breaker
-from peerexam.agents.limited import Limited
-from peerexam.agents.retrying import Retrying
+from peerexam.agents.layers.circuit_breaker import Breaker
+from peerexam.agents.layers.rate_limited import Limited
+from peerexam.agents.layers.retrying import Retrying
+from peerexam.agents.layers.stack import ADAPT_FROM, LayerSettings, assemble
 from peerexam.agents.spec import AgentSpec
-from peerexam.agents.stack import ADAPT_FROM, LayerSettings, assemble
 from peerexam.calls import Completion, Message, Request, Sampling, request_key
 from peerexam.errors import AgentLostError, CallError, DeadlineExceededError
 from peerexam.ledger.base import Failure, Ledger

@@ -61,37 +61,37 @@ class BuiltIn:
 
 BUILT_IN = {
     "openai": BuiltIn(
-        "peerexam.agents.openai:create",
+        "peerexam.agents.hosted.openai.provider:create",
         key_variable="OPENAI_API_KEY",
-        checks="peerexam.agents.openai:check",
+        checks="peerexam.agents.hosted.openai.provider:check",
     ),
     "anthropic": BuiltIn(
-        "peerexam.agents.anthropic:create",
+        "peerexam.agents.hosted.anthropic.provider:create",
         key_variable="ANTHROPIC_API_KEY",
-        checks="peerexam.agents.anthropic:check",
+        checks="peerexam.agents.hosted.anthropic.provider:check",
     ),
     "local": BuiltIn(
-        "peerexam.agents.local:create_local",
+        "peerexam.agents.llamacpp.provider:create_local",
         "xllamacpp",
         "local",
         runs_here=True,
-        checks="peerexam.agents.local:check",
+        checks="peerexam.agents.llamacpp.provider:check",
     ),
     "gguf": BuiltIn(
-        "peerexam.agents.local:create_gguf",
+        "peerexam.agents.llamacpp.provider:create_gguf",
         "xllamacpp",
         "local",
         runs_here=True,
-        checks="peerexam.agents.local:check",
+        checks="peerexam.agents.llamacpp.provider:check",
     ),
     "hf": BuiltIn(
-        "peerexam.agents.hf:create",
+        "peerexam.agents.hf.agent:create",
         "transformers",
         "hf",
         runs_here=True,
-        checks="peerexam.agents.hf_options:check",
+        checks="peerexam.agents.hf.options:check",
     ),
-    "langchain": BuiltIn("peerexam.agents.langchain:create", "langchain_core", "langchain"),
+    "langchain": BuiltIn("peerexam.agents.langchain.agent:create", "langchain_core", "langchain"),
     "file": BuiltIn(
         "peerexam.agents.recorded:create", runs_here=True, checks="peerexam.agents.recorded:check"
     ),

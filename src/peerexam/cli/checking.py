@@ -62,7 +62,7 @@ def _state(row: dict[str, Any]) -> str:
 
 
 def _weights() -> dict[str, dict[str, Any]]:
-    from peerexam.agents import weights
+    from peerexam.agents.local import weights
 
     return {
         name: {

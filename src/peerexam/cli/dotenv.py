@@ -41,7 +41,7 @@ def load_dotenv(environ: MutableMapping[str, str], folder: Path | None = None) -
         return
     new = {name: value for name, value in read_dotenv(text).items() if name not in environ}
     if new:
-        from peerexam.agents.hosted import set_by_file
+        from peerexam.agents.hosted.endpoint import set_by_file
 
         environ.update(new)
         set_by_file(new)

@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 from peerexam import event_loop
-from peerexam.agents.landing import WindingUp, wind_up_by
+from peerexam.agents.layers.draining import WindingUp, wind_up_by
 from peerexam.cli.output import note
 
 T = TypeVar("T")

@@ -73,7 +73,7 @@ def salvage(arguments: argparse.Namespace) -> int:
 
 def show_weights(arguments: argparse.Namespace) -> int:
     """Say what weights are, licence first, and fetch them on request."""
-    from peerexam.agents import weights
+    from peerexam.agents.local import weights
 
     names = [arguments.name] if arguments.name else list(weights.WEIGHTS)
     if arguments.fetch and not arguments.name:
@@ -100,7 +100,7 @@ def show_weights(arguments: argparse.Namespace) -> int:
 
 
 def _weights_text(name: str) -> str:
-    from peerexam.agents import weights
+    from peerexam.agents.local import weights
 
     about = weights.describe(name)
     state = "installed" if weights.is_installed(name) else f"not installed; {about.fetch_command}"
@@ -115,7 +115,7 @@ def offer_weights(models: Iterable[str]) -> None:
 
     Without a terminal nothing is asked or fetched: building the agent names the command.
     """
-    from peerexam.agents import weights
+    from peerexam.agents.local import weights
 
     lacking = weights.missing(models)
     if not lacking or not (sys.stdin.isatty() and sys.stderr.isatty()):
@@ -130,7 +130,7 @@ def offer_weights(models: Iterable[str]) -> None:
 
 def note_missing_weights(models: Iterable[str]) -> None:
     """Name the command for every agent's weights that are not here."""
-    from peerexam.agents import weights
+    from peerexam.agents.local import weights
 
     for about in weights.missing(models):
         note(f"local/{about.name} is not installed ({about.terms}); first: {about.fetch_command}")
@@ -138,7 +138,7 @@ def note_missing_weights(models: Iterable[str]) -> None:
 
 def serve(arguments: argparse.Namespace) -> int:
     """Serve a local model until Ctrl-C."""
-    from peerexam.agents.serving import serve as served
+    from peerexam.agents.llamacpp.serving import serve as served
 
     with served(arguments.model, port=arguments.port) as address:
         if arguments.json:

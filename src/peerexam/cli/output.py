@@ -9,7 +9,7 @@ import sys
 import traceback
 from typing import TextIO
 
-from peerexam.agents.blotting import Blot, secrets_in
+from peerexam.agents.redaction import Blot, secrets_in
 from peerexam.calls import Json
 from peerexam.printable import escaped_json
 from peerexam.printable import plain as plain

@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 from weakref import WeakKeyDictionary
 
 from peerexam.agents.base import Agent
-from peerexam.agents.configured import more_room, widened
+from peerexam.agents.layers.configured import more_room, widened
 from peerexam.calls import Completion, Message, Request, Sampling, State, joined_calls
 from peerexam.errors import CallError, ContextTooLongError, RefusedParameterError
 from peerexam.examiners.overflow import Shown, overflow_reason

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from peerexam.agents.base import Agent
-from peerexam.agents.watched import Watched, Watcher
+from peerexam.agents.layers.watched import Watched, Watcher
 from peerexam.examiners.base import Author, Checker, Classifier
 from peerexam.examiners.levels import LevelClassifier, LevelOptions
 from peerexam.examiners.prompts import PromptLibrary

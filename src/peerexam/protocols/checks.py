@@ -10,10 +10,10 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from peerexam.agents.model_paths import model_path
+from peerexam.agents.local.model_paths import model_path
+from peerexam.agents.local.weights import WEIGHTS
 from peerexam.agents.registry import check_options, installed_providers
 from peerexam.agents.spec import AgentSpec, endpoint_problem, parse_model
-from peerexam.agents.weights import WEIGHTS
 from peerexam.calls import Json, canonical_json
 from peerexam.errors import PeerexamError, SetupError
 from peerexam.examiners.prompts import PromptLibrary

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from peerexam.agents.retrying import ATTEMPTS
+from peerexam.agents.layers.retrying import ATTEMPTS
 
 
 def _printable(name: str) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from peerexam.agents.configured import widened
+from peerexam.agents.layers.configured import widened
 from peerexam.agents.spec import parse_model
 from peerexam.protocols.checks import PLAYS_DIRECTLY
 from peerexam.protocols.config import AgentConfig, ExamConfig, RoleName

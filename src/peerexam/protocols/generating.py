@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from peerexam.agents.base import Agent
-from peerexam.agents.garbage import rare_collections
 from peerexam.calls import Json
 from peerexam.errors import BudgetReachedError, PeerexamError
 from peerexam.protocols.claiming import claimed
@@ -32,6 +31,7 @@ from peerexam.protocols.progress import Progress
 from peerexam.protocols.question_notes import Annotated, annotate, write_notes
 from peerexam.protocols.runner import folder_name
 from peerexam.protocols.running import Tally
+from peerexam.protocols.session.garbage_collection import rare_collections
 from peerexam.protocols.setting import QuestionSet
 from peerexam.protocols.staging import Stage, stage
 from peerexam.runfolder import RunFolder

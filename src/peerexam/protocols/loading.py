@@ -14,7 +14,7 @@ from urllib.parse import quote
 import yaml
 from pydantic import BaseModel, ValidationError
 
-from peerexam.agents.model_paths import model_path
+from peerexam.agents.local.model_paths import model_path
 from peerexam.calls import Json
 from peerexam.errors import ConfigError
 from peerexam.protocols.checks import HANDED_OVER, check, check_agents

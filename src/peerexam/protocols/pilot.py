@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain, islice, zip_longest
 from typing import Any, TypeVar
 
-from peerexam.agents.overheard import Exchange, overhearing
+from peerexam.agents.layers.transcript import Exchange, overhearing
 from peerexam.errors import NoStandingsError
 from peerexam.examiners.base import Examinee, Examiner, Judge, Paper
 from peerexam.protocols.archive import Archive

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from peerexam.agents.overheard import Exchange
+from peerexam.agents.layers.transcript import Exchange
 from peerexam.calls import State
 from peerexam.examiners.answering import is_cut
 from peerexam.protocols.config import AgentConfig, ExamConfig, RoleName

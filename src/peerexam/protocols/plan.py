@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from peerexam.agents.pricing import Quote
+from peerexam.agents.pricing.prices import Quote
 from peerexam.calls import Json
 from peerexam.protocols.config import ExamConfig
 from peerexam.protocols.counting import Counting, Part, Task, Work

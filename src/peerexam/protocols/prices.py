@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from peerexam.agents.priced import FREE, Price
-from peerexam.agents.pricing import Quote, price_of
+from peerexam.agents.pricing.priced import FREE, Price
+from peerexam.agents.pricing.prices import Quote, price_of
 from peerexam.calls import Json
 from peerexam.protocols.checks import PLAYS_DIRECTLY, agent_spec
 from peerexam.protocols.config import AgentConfig, ExamConfig

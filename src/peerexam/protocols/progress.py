@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from peerexam.agents.finish_reasons import ending_of
+from peerexam.agents.hosted.finish_reasons import ending_of
 from peerexam.calls import Completion
 
 _RATE_OVER = 30.0

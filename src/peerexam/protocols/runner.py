@@ -20,7 +20,6 @@ from typing import Any, TypeVar
 
 from peerexam import event_loop
 from peerexam.agents.base import Agent
-from peerexam.agents.garbage import rare_collections
 from peerexam.calls import Json
 from peerexam.errors import BudgetReachedError, NoStandingsError
 from peerexam.protocols.annotators import Annotators
@@ -40,6 +39,7 @@ from peerexam.protocols.probing_exam import probe_for_fitness
 from peerexam.protocols.progress import Progress
 from peerexam.protocols.question_notes import Annotated, annotate, write_notes
 from peerexam.protocols.running import examine_all
+from peerexam.protocols.session.garbage_collection import rare_collections
 from peerexam.protocols.setting import QuestionSet, given_questions
 from peerexam.protocols.setup_digest import input_digests, setup_digest
 from peerexam.protocols.staging import Stage, stage

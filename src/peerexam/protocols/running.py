@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import ExitStack, aclosing
 from dataclasses import dataclass, field
 
-from peerexam.agents.budget import Admission
+from peerexam.agents.layers.budgets.meter import Admission
 from peerexam.calls import State
 from peerexam.errors import BudgetReachedError
 from peerexam.examiners.answering import is_cut

@@ -13,13 +13,13 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from peerexam.agents.base import Agent
-from peerexam.agents.breaking import Breaker
-from peerexam.agents.budget import Admission, BudgetLimits, BudgetMeter, Spend
-from peerexam.agents.gate import Gate
-from peerexam.agents.overheard import Overheard
-from peerexam.agents.session import SessionClock
-from peerexam.agents.stack import LayerSettings, assemble, wrap
-from peerexam.agents.watched import Watched
+from peerexam.agents.layers.budgets.meter import Admission, BudgetLimits, BudgetMeter, Spend
+from peerexam.agents.layers.budgets.session_clock import SessionClock
+from peerexam.agents.layers.circuit_breaker import Breaker
+from peerexam.agents.layers.concurrency_limit import Gate
+from peerexam.agents.layers.stack import LayerSettings, assemble, wrap
+from peerexam.agents.layers.transcript import Overheard
+from peerexam.agents.layers.watched import Watched
 from peerexam.calls import Json
 from peerexam.errors import SetupError
 from peerexam.examiners.answering import AnsweringOptions
