@@ -30,8 +30,8 @@ from peerexam.agents.layers.stack import LayerSettings, wrap
 from peerexam.agents.registry import create_agent
 from peerexam.agents.spec import AgentSpec, parse_model
 from peerexam.examiners.answering import AnsweringOptions, ModelExaminee
-from peerexam.examiners.likelihood import Gain, LikelihoodJudge
-from peerexam.examiners.prompts import PromptLibrary
+from peerexam.examiners.judging.by_likelihood import Gain, LikelihoodJudge
+from peerexam.examiners.prompting.library import PromptLibrary
 from peerexam.ledger.base import Ledger
 from peerexam.protocols.config import AgentConfig, ExamConfig
 from peerexam.protocols.loading import load_config

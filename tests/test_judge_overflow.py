@@ -12,10 +12,10 @@ from peerexam.agents.function import ScriptedAgent
 from peerexam.agents.local.weights import is_installed
 from peerexam.agents.spec import AgentSpec
 from peerexam.errors import ContextTooLongError
-from peerexam.examiners.judging import PromptJudge
-from peerexam.examiners.likelihood import LikelihoodJudge
-from peerexam.examiners.overflow import is_overflow
-from peerexam.examiners.prompts import PromptLibrary
+from peerexam.examiners.judging.by_likelihood import LikelihoodJudge
+from peerexam.examiners.judging.by_prompt import PromptJudge
+from peerexam.examiners.prompting.library import PromptLibrary
+from peerexam.examiners.prompting.overflow import is_overflow
 from peerexam.protocols.config import ExamConfig
 from peerexam.protocols.runner import run_exam
 from peerexam.records import Answer, Question

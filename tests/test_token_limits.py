@@ -11,9 +11,9 @@ from peerexam.agents.base import Agent
 from peerexam.agents.function import ScriptedAgent
 from peerexam.agents.layers.configured import Configured
 from peerexam.calls import Completion, Request
-from peerexam.examiners.judging import JudgingOptions, PromptJudge
-from peerexam.examiners.prompts import PromptLibrary
-from peerexam.examiners.setting import ModelExaminer, SettingOptions
+from peerexam.examiners.judging.by_prompt import JudgingOptions, PromptJudge
+from peerexam.examiners.prompting.library import PromptLibrary
+from peerexam.examiners.questions.writing import ModelExaminer, SettingOptions
 from peerexam.protocols.config import ExamConfig
 from peerexam.protocols.plan import plan
 from peerexam.protocols.runner import run_exam

@@ -7,7 +7,7 @@ import pytest
 from peerexam.agents.function import ScriptedAgent
 from peerexam.calls import Completion, Request, TokenLogprob
 from peerexam.errors import PermanentError, SetupError
-from peerexam.examiners.answer_judges import (
+from peerexam.examiners.discrimination.answer_judges import (
     Asked,
     RatingJudge,
     YesNoJudge,
@@ -15,9 +15,9 @@ from peerexam.examiners.answer_judges import (
     read_rating,
     read_truth,
 )
-from peerexam.examiners.choosing import Turn
-from peerexam.examiners.parsing import Unreadable
-from peerexam.examiners.prompts import PromptLibrary
+from peerexam.examiners.discrimination.choosing import Turn
+from peerexam.examiners.prompting.library import PromptLibrary
+from peerexam.examiners.reading.parsing import Unreadable
 
 ASKED = Asked("Does salt boil water?", "No, heat does.", ("Heat does.",), ("Yes.",))
 

@@ -11,7 +11,7 @@ from peerexam.agents.recorded import RecordedAgent
 from peerexam.calls import Completion, Request, State
 from peerexam.errors import BadKeyError, BudgetReachedError
 from peerexam.examiners.answering import CUT, AnsweringOptions, ModelExaminee
-from peerexam.examiners.prompts import PromptLibrary
+from peerexam.examiners.prompting.library import PromptLibrary
 from peerexam.records import Answer, Question
 
 QUESTION = Question("q-eve-soil-1", "Why does lime raise soil pH?", "Soil", author="eve")

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from peerexam.agents.function import ScriptedAgent
-from peerexam.examiners.canaries import (
+from peerexam.examiners.injection import (
     ATTACKS,
     CANARIES,
     Canary,
@@ -13,11 +13,11 @@ from peerexam.examiners.canaries import (
     wish_for_full_marks,
     wish_to_win,
 )
-from peerexam.examiners.judging import PromptJudge
-from peerexam.examiners.prompts import PromptLibrary
-from peerexam.examiners.reading_marks import Scores, read_marks
-from peerexam.examiners.reading_verdicts import read_verdict
-from peerexam.examiners.rubric import Dimension, Rubric
+from peerexam.examiners.judging.by_prompt import PromptJudge
+from peerexam.examiners.judging.marks import Scores, read_marks
+from peerexam.examiners.judging.verdicts import read_verdict
+from peerexam.examiners.prompting.library import PromptLibrary
+from peerexam.examiners.prompting.rubric import Dimension, Rubric
 from peerexam.records import Answer
 
 CONTROL_TOKENS = re.compile(r"<\|[^|<>\n]{1,40}\|>")

@@ -3,8 +3,8 @@ from __future__ import annotations
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from peerexam.examiners.duplicate_index import DuplicateIndex, repetitions
-from peerexam.examiners.duplicates import near_duplicate
+from peerexam.examiners.questions.duplicate_index import DuplicateIndex, repetitions
+from peerexam.examiners.questions.duplicates import near_duplicate
 
 # Few words, so that whole questions, parts and triples come again and again.
 WORD = st.sampled_from(["why", "is", "the", "sky", "sea", "blue", "7", "8", "今", "C++"])

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from peerexam.examiners.duplicates import near_duplicate, similarity
+from peerexam.examiners.questions.duplicates import near_duplicate, similarity
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from peerexam.examiners.fence import Fence, fence_for, without_blocks
+from peerexam.examiners.prompting.delimiters import Fence, fence_for, without_blocks
 
 
 def test_the_same_exam_question_and_texts_give_the_same_key() -> None:

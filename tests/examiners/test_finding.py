@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from peerexam.agents.base import Feature
 from peerexam.agents.function import ScriptedAgent
 from peerexam.calls import Request
-from peerexam.examiners.finding import FinderPrompts, MistakeFinder, Problem, numbered
-from peerexam.examiners.mistake_examples import examples_for
-from peerexam.examiners.parsing import Unreadable
-from peerexam.examiners.prompts import PromptLibrary
-from peerexam.examiners.reading_locations import read_location, read_verdict
+from peerexam.examiners.mistakes.examples import examples_for
+from peerexam.examiners.mistakes.finding import FinderPrompts, MistakeFinder, Problem, numbered
+from peerexam.examiners.mistakes.reading_locations import read_location, read_verdict
+from peerexam.examiners.prompting.library import PromptLibrary
+from peerexam.examiners.reading.parsing import Unreadable
 from peerexam.tasks.mistakes.dyck import standard_clauses
 from peerexam.tasks.mistakes.traces import TASKS
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from peerexam.examiners.identifiers import follow_up_id, question_id, slug
+from peerexam.examiners.questions.identifiers import follow_up_id, question_id, slug
 from peerexam.records import Domain, Question
 
 SAFE = re.compile(r"[A-Za-z0-9_-]{1,300}")

@@ -6,9 +6,9 @@ from peerexam.agents.base import Feature
 from peerexam.agents.function import Reply, ScriptedAgent
 from peerexam.calls import Completion, Request, State
 from peerexam.errors import BudgetReachedError, ContextTooLongError
-from peerexam.examiners.judging import JudgingOptions, PromptJudge
-from peerexam.examiners.prompts import PromptLibrary
-from peerexam.examiners.rubric import Dimension, Rubric
+from peerexam.examiners.judging.by_prompt import JudgingOptions, PromptJudge
+from peerexam.examiners.prompting.library import PromptLibrary
+from peerexam.examiners.prompting.rubric import Dimension, Rubric
 from peerexam.records import Answer, Question
 
 QUESTION = Question("q1", "What is the capital of France?", "Places")

@@ -9,11 +9,11 @@ from peerexam.agents.function import Reply, ScriptedAgent
 from peerexam.agents.spec import AgentSpec
 from peerexam.calls import Completion, Request
 from peerexam.errors import BudgetReachedError, ConnectionFailedError, ContextTooLongError
-from peerexam.examiners.fence import fence_for
-from peerexam.examiners.levels import LEVELS, LevelClassifier, LevelOptions, read_level
-from peerexam.examiners.parsing import Unreadable
-from peerexam.examiners.prompts import PromptLibrary
-from peerexam.examiners.simulated import build_sim_players
+from peerexam.examiners.prompting.delimiters import fence_for
+from peerexam.examiners.prompting.library import PromptLibrary
+from peerexam.examiners.questions.levels import LEVELS, LevelClassifier, LevelOptions, read_level
+from peerexam.examiners.reading.parsing import Unreadable
+from peerexam.examiners.simulated.participants import build_sim_players
 from peerexam.records import Question
 from peerexam.stats.benchmarks.level_agreement import level_agreement
 

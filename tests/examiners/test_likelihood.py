@@ -8,9 +8,9 @@ import pytest
 from peerexam.agents.function import ScriptedAgent
 from peerexam.calls import Completion, Request, TokenLogprob
 from peerexam.errors import BudgetReachedError, OverloadedError, SetupError
-from peerexam.examiners.likelihood import Gain, LikelihoodJudge, LikelihoodOptions
-from peerexam.examiners.prompts import PromptLibrary
-from peerexam.examiners.rubric import Dimension, Rubric
+from peerexam.examiners.judging.by_likelihood import Gain, LikelihoodJudge, LikelihoodOptions
+from peerexam.examiners.prompting.library import PromptLibrary
+from peerexam.examiners.prompting.rubric import Dimension, Rubric
 from peerexam.records import DIMENSIONS, Answer, Question
 
 QUESTION = Question("q1", "What is the capital of France?", "Places")

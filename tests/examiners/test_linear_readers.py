@@ -15,22 +15,22 @@ import pytest
 from peerexam.agents.function import ScriptedAgent
 from peerexam.agents.thinking import split_thinking, without_end_tokens
 from peerexam.calls import LONGEST_REPLY
-from peerexam.examiners.answer_judges import read_rating
-from peerexam.examiners.duplicates import wording_of
-from peerexam.examiners.fence import Fence
-from peerexam.examiners.judging import PromptJudge
-from peerexam.examiners.levels import read_level
-from peerexam.examiners.parsing import Unreadable, answer_part
-from peerexam.examiners.prompts import PromptLibrary
-from peerexam.examiners.reading_labels import read_label, read_verbatim
-from peerexam.examiners.reading_locations import read_location
-from peerexam.examiners.reading_marks import read_marks
-from peerexam.examiners.reading_questions import read_follow_up, read_questions
-from peerexam.examiners.reading_verdicts import read_verdict
-from peerexam.examiners.rewriting import read_rewriting
-from peerexam.examiners.rubric import Rubric
-from peerexam.examiners.thinking import without_thinking
-from peerexam.examiners.thoughts import answer_of, cleaned
+from peerexam.examiners.discrimination.answer_judges import read_rating
+from peerexam.examiners.discrimination.reading_labels import read_label, read_verbatim
+from peerexam.examiners.judging.by_prompt import PromptJudge
+from peerexam.examiners.judging.marks import read_marks
+from peerexam.examiners.judging.verdicts import read_verdict
+from peerexam.examiners.mistakes.reading_locations import read_location
+from peerexam.examiners.mistakes.step_writing import answer_of, cleaned
+from peerexam.examiners.prompting.delimiters import Fence
+from peerexam.examiners.prompting.library import PromptLibrary
+from peerexam.examiners.prompting.rubric import Rubric
+from peerexam.examiners.questions.duplicates import wording_of
+from peerexam.examiners.questions.levels import read_level
+from peerexam.examiners.questions.reading import read_follow_up, read_questions
+from peerexam.examiners.reading.parsing import Unreadable, answer_part
+from peerexam.examiners.reading.thinking import without_thinking
+from peerexam.examiners.style import read_rewriting
 from peerexam.records import Answer, Question
 from peerexam.tasks.benchmarks import gsm8k, triviaqa
 from peerexam.tasks.consistency import funql, numerals

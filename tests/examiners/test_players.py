@@ -2,9 +2,9 @@ from __future__ import annotations
 
 from peerexam.agents.function import ScriptedAgent
 from peerexam.examiners.base import Examinee, Examiner, Judge
-from peerexam.examiners.likelihood import LikelihoodJudge
-from peerexam.examiners.players import model_player
-from peerexam.examiners.prompts import PromptLibrary
+from peerexam.examiners.judging.by_likelihood import LikelihoodJudge
+from peerexam.examiners.prompting.library import PromptLibrary
+from peerexam.protocols.run.roles import model_player
 from peerexam.records import Answer, Domain, Question
 
 

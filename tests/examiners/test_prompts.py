@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from peerexam.errors import SetupError
-from peerexam.examiners.mistake_examples import examples_for
-from peerexam.examiners.prompts import PromptLibrary
-from peerexam.examiners.rubric import Dimension, Rubric
+from peerexam.examiners.mistakes.examples import examples_for
+from peerexam.examiners.prompting.library import PromptLibrary
+from peerexam.examiners.prompting.rubric import Dimension, Rubric
 from peerexam.tasks.benchmarks.gsm8k import GSM8K
 from peerexam.tasks.discrimination.examples import examples_of
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from peerexam.examiners.parsing import Unreadable
-from peerexam.examiners.reading_labels import read_label, read_verbatim
+from peerexam.examiners.discrimination.reading_labels import read_label, read_verbatim
+from peerexam.examiners.reading.parsing import Unreadable
 
 CASES = Path(__file__).resolve().parents[2] / ".." / "shared" / "cases.jsonl"
 FOUR = ("1", "2", "3", "4")

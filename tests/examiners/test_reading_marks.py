@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from peerexam.examiners.parsing import Unreadable
-from peerexam.examiners.reading_marks import Scores, read_marks, read_scores
-from peerexam.examiners.rubric import Dimension, Rubric
+from peerexam.examiners.judging.marks import Scores, read_marks, read_scores
+from peerexam.examiners.prompting.rubric import Dimension, Rubric
+from peerexam.examiners.reading.parsing import Unreadable
 
 ONE = {"overall": (1, 5)}
 TWO = {"accuracy": (1, 5), "depth": (1, 5)}

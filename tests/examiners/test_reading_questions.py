@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from peerexam.examiners.parsing import Unreadable
-from peerexam.examiners.reading_questions import is_question, read_follow_up, read_questions
+from peerexam.examiners.questions.reading import is_question, read_follow_up, read_questions
+from peerexam.examiners.reading.parsing import Unreadable
 
 TWO = ("Why is chalk white?", "Which acid dissolves chalk?")
 

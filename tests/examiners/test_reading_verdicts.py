@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from peerexam.examiners.fence import fence_for
-from peerexam.examiners.parsing import Unreadable
-from peerexam.examiners.reading_verdicts import read_verdict
+from peerexam.examiners.judging.verdicts import read_verdict
+from peerexam.examiners.prompting.delimiters import fence_for
+from peerexam.examiners.reading.parsing import Unreadable
 
 
 @pytest.mark.parametrize(

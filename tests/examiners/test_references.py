@@ -9,10 +9,9 @@ from peerexam.agents.function import Reply, ScriptedAgent
 from peerexam.agents.spec import AgentSpec
 from peerexam.calls import Completion, Request
 from peerexam.errors import BudgetReachedError, ConnectionFailedError
-from peerexam.examiners.fence import fence_for
-from peerexam.examiners.parsing import Unreadable
-from peerexam.examiners.prompts import PromptLibrary
-from peerexam.examiners.references import (
+from peerexam.examiners.prompting.delimiters import fence_for
+from peerexam.examiners.prompting.library import PromptLibrary
+from peerexam.examiners.questions.references import (
     CheckOptions,
     ModelAuthor,
     ModelChecker,
@@ -20,7 +19,8 @@ from peerexam.examiners.references import (
     read_same,
     same_words,
 )
-from peerexam.examiners.simulated import build_sim_players
+from peerexam.examiners.reading.parsing import Unreadable
+from peerexam.examiners.simulated.participants import build_sim_players
 from peerexam.records import Question
 
 QUESTION = Question("q1", "What is the capital of France?", "Places", author="anna")

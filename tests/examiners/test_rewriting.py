@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from peerexam.agents.function import ScriptedAgent
 from peerexam.calls import Completion, Request
 from peerexam.errors import ConnectionFailedError
-from peerexam.examiners.parsing import Unreadable
-from peerexam.examiners.prompts import PromptLibrary
-from peerexam.examiners.rewriting import (
+from peerexam.examiners.prompting.library import PromptLibrary
+from peerexam.examiners.reading.parsing import Unreadable
+from peerexam.examiners.style import (
     ModelContentChecker,
     ModelRewriter,
     read_kept,

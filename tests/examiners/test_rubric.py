@@ -7,9 +7,9 @@ import pytest
 
 from peerexam.agents.base import Feature
 from peerexam.errors import SetupError
-from peerexam.examiners.forms import marks_form, verdict_form
-from peerexam.examiners.reading_marks import read_marks
-from peerexam.examiners.rubric import Dimension, Rubric, load_rubric, rubric_from_json
+from peerexam.examiners.judging.marks import read_marks
+from peerexam.examiners.prompting.forms import marks_form, verdict_form
+from peerexam.examiners.prompting.rubric import Dimension, Rubric, load_rubric, rubric_from_json
 from peerexam.records import DIMENSIONS, Mark, to_json
 
 

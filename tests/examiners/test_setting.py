@@ -8,8 +8,8 @@ from peerexam.agents.function import Reply, ScriptedAgent
 from peerexam.calls import Completion, Request, State
 from peerexam.errors import BudgetReachedError, OverloadedError
 from peerexam.examiners.base import Style
-from peerexam.examiners.prompts import PromptLibrary
-from peerexam.examiners.setting import ModelExaminer, SettingOptions, groups_for
+from peerexam.examiners.prompting.library import PromptLibrary
+from peerexam.examiners.questions.writing import ModelExaminer, SettingOptions, groups_for
 from peerexam.records import Answer, Domain, Question
 
 SOIL = Domain("Soil chemistry", ("Science", "Soil chemistry"))

@@ -11,13 +11,13 @@ import pytest
 
 from peerexam.agents.function import ScriptedAgent
 from peerexam.calls import Request
-from peerexam.examiners.judging import PromptJudge
-from peerexam.examiners.parsing import Unreadable
-from peerexam.examiners.prompts import PromptLibrary
-from peerexam.examiners.reading_locations import read_location
-from peerexam.examiners.reading_marks import read_scores
-from peerexam.examiners.reading_questions import read_questions
-from peerexam.examiners.reading_verdicts import read_verdict
+from peerexam.examiners.judging.by_prompt import PromptJudge
+from peerexam.examiners.judging.marks import read_scores
+from peerexam.examiners.judging.verdicts import read_verdict
+from peerexam.examiners.mistakes.reading_locations import read_location
+from peerexam.examiners.prompting.library import PromptLibrary
+from peerexam.examiners.questions.reading import read_questions
+from peerexam.examiners.reading.parsing import Unreadable
 from peerexam.protocols.mistake_finding import find_mistake
 from peerexam.records import Answer, Question
 from peerexam.tasks.mistakes.traces import Trace

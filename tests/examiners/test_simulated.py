@@ -13,8 +13,8 @@ from peerexam.agents.spec import AgentSpec, parse_model
 from peerexam.calls import Json
 from peerexam.errors import SetupError
 from peerexam.examiners.base import Examinee, Examiner, Judge
-from peerexam.examiners.simulated import SimPlayer, build_sim_players
-from peerexam.examiners.simulated_spec import SimSpec, home_gain, sim_spec, win_probability
+from peerexam.examiners.simulated.participants import SimPlayer, build_sim_players
+from peerexam.examiners.simulated.spec import SimSpec, home_gain, sim_spec, win_probability
 from peerexam.records import Answer, Domain, Question, Verdict
 
 

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from jinja2 import DictLoader
 from jinja2.sandbox import SandboxedEnvironment
 
-from peerexam.examiners.prompts import PromptLibrary
-from peerexam.examiners.rubric import Rubric
-from peerexam.examiners.skeletons import filled, lets_through, skeleton
+from peerexam.examiners.prompting.library import PromptLibrary
+from peerexam.examiners.prompting.rubric import Rubric
+from peerexam.examiners.prompting.skeletons import filled, lets_through, skeleton
 
 TEXTS = ("question", "answer", "response_1", "response_2", "key", "problem")
 

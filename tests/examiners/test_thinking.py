@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from peerexam.examiners.thinking import without_thinking
+from peerexam.examiners.reading.thinking import without_thinking
 
 
 @pytest.mark.parametrize(

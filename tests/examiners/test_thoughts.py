@@ -6,14 +6,14 @@ import pytest
 
 from peerexam.agents.base import Feature
 from peerexam.agents.function import ScriptedAgent
-from peerexam.examiners.prompts import PromptLibrary
-from peerexam.examiners.thoughts import (
+from peerexam.examiners.mistakes.step_writing import (
     ThoughtWriter,
     answer_of,
     cleaned,
     same_step,
     worked_examples,
 )
+from peerexam.examiners.prompting.library import PromptLibrary
 from peerexam.tasks.mistakes.step_claims import equalities, orders
 from peerexam.tasks.mistakes.step_course import Course
 from peerexam.tasks.mistakes.traces import TASKS

@@ -271,7 +271,7 @@ def test_a_prompt_that_fails_for_one_setting_only_is_named(
 
 
 def test_every_shipped_prompt_of_an_exam_passes_as_a_users_own(tmp_path: Path) -> None:
-    from peerexam.examiners.prompts import PromptLibrary
+    from peerexam.examiners.prompting.library import PromptLibrary
 
     library = PromptLibrary()
     assert {name: library.problem(name) for name in library.names} == dict.fromkeys(library.names)

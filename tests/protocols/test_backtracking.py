@@ -15,8 +15,8 @@ from peerexam.agents.function import Reply, ScriptedAgent
 from peerexam.agents.local import weights
 from peerexam.calls import Completion, Request, TokenLogprob
 from peerexam.errors import PermanentError, SetupError
-from peerexam.examiners.prompts import PromptLibrary
-from peerexam.examiners.thoughts import ThoughtWriter
+from peerexam.examiners.mistakes.step_writing import ThoughtWriter
+from peerexam.examiners.prompting.library import PromptLibrary
 from peerexam.protocols.backtracking import Mended, backtrack, step_bound
 from peerexam.protocols.backtracking_measures import backtracking_result, backtracking_rows
 from peerexam.protocols.backtracking_plan import backtracking_plan

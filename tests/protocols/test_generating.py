@@ -12,7 +12,7 @@ import peerexam
 from peerexam.agents.function import ScriptedAgent
 from peerexam.calls import Request
 from peerexam.errors import ConfigError, OverloadedError, PeerexamError, SetupError
-from peerexam.examiners.prompts import PromptLibrary
+from peerexam.examiners.prompting.library import PromptLibrary
 from peerexam.protocols.config import ExamConfig
 from peerexam.protocols.generating import Generated, generate, plan_setting
 from peerexam.protocols.plan import plan

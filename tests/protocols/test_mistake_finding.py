@@ -14,8 +14,8 @@ from peerexam.agents.function import Reply, ScriptedAgent
 from peerexam.agents.local import weights
 from peerexam.calls import Completion, Request
 from peerexam.errors import PermanentError
-from peerexam.examiners.finding import Method
-from peerexam.examiners.prompts import PromptLibrary
+from peerexam.examiners.mistakes.finding import Method
+from peerexam.examiners.prompting.library import PromptLibrary
 from peerexam.protocols.config import AgentConfig, Budget, Limits
 from peerexam.protocols.mistake_finding import (
     METHODS,

@@ -13,9 +13,9 @@ import pytest
 from peerexam.agents.function import ScriptedAgent
 from peerexam.calls import Request
 from peerexam.errors import ConnectionFailedError
-from peerexam.examiners.canaries import ATTACKS, CANARIES
-from peerexam.examiners.judging import PromptJudge
-from peerexam.examiners.prompts import PromptLibrary
+from peerexam.examiners.injection import ATTACKS, CANARIES
+from peerexam.examiners.judging.by_prompt import PromptJudge
+from peerexam.examiners.prompting.library import PromptLibrary
 from peerexam.protocols.config import AgentConfig, ExamConfig
 from peerexam.protocols.finishing import tally_folder
 from peerexam.protocols.loading import load_config

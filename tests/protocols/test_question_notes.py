@@ -12,7 +12,7 @@ import pytest
 from peerexam.agents.function import Reply, ScriptedAgent
 from peerexam.calls import Completion, Request
 from peerexam.errors import BadKeyError, ConfigError, ContextTooLongError, PeerexamError
-from peerexam.examiners.levels import LEVELS
+from peerexam.examiners.questions.levels import LEVELS
 from peerexam.protocols.config import AgentConfig, ExamConfig
 from peerexam.protocols.loading import load_config
 from peerexam.protocols.plan import Line, plan

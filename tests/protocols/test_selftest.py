@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from peerexam.examiners.simulated_spec import SimSpec
+from peerexam.examiners.simulated.spec import SimSpec
 from peerexam.protocols.selftest import PLAYERS, SelftestReport, selftest
 from peerexam.protocols.selftest_exam import hold_exam
 from peerexam.protocols.selftest_tables import sample_comparisons

@@ -11,8 +11,8 @@ from peerexam.agents.function import Reply, ScriptedAgent
 from peerexam.calls import Request
 from peerexam.errors import BudgetReachedError, SetupError
 from peerexam.examiners.base import Examiner, FollowUp, Paper, Style
-from peerexam.examiners.prompts import PromptLibrary
-from peerexam.examiners.setting import ModelExaminer, SettingOptions
+from peerexam.examiners.prompting.library import PromptLibrary
+from peerexam.examiners.questions.writing import ModelExaminer, SettingOptions
 from peerexam.protocols.question_desk import MOST_AVOIDED
 from peerexam.protocols.repetitions import RepetitionRules
 from peerexam.protocols.setting import QuestionSet, set_questions

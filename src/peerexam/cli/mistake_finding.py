@@ -9,7 +9,7 @@ from typing import cast
 from peerexam.cli.mistakes import tasks_from
 from peerexam.cli.studying import config_from, folder_of, perform
 from peerexam.errors import SetupError
-from peerexam.examiners.finding import Method
+from peerexam.examiners.mistakes.finding import Method
 from peerexam.protocols.mistake_finding import (
     METHODS,
     Finding,

@@ -13,7 +13,7 @@ from peerexam.cli.display import shown
 from peerexam.cli.interrupt import run_interruptibly
 from peerexam.cli.output import note, plain, say, say_json
 from peerexam.errors import SetupError
-from peerexam.examiners.canaries import CANARIES
+from peerexam.examiners.injection import CANARIES
 from peerexam.protocols.config import ExamConfig
 from peerexam.protocols.document import read_document
 from peerexam.protocols.loading import load_config

@@ -13,8 +13,8 @@ from typing import Literal, Protocol, runtime_checkable
 from peerexam.agents.base import Agent
 from peerexam.calls import Completion, Request, Sampling, State
 from peerexam.errors import CallError
-from peerexam.examiners.prompts import PromptLibrary
-from peerexam.examiners.thinking import answer_of
+from peerexam.examiners.prompting.library import PromptLibrary
+from peerexam.examiners.reading.thinking import answer_of
 from peerexam.records import Answer, Question
 
 CUT = "cut at the length limit"

@@ -12,10 +12,10 @@ from peerexam.agents.base import Agent
 from peerexam.agents.layers.configured import more_room, widened
 from peerexam.calls import Completion, Message, Request, Sampling, State, joined_calls
 from peerexam.errors import CallError, ContextTooLongError, RefusedParameterError
-from peerexam.examiners.overflow import Shown, overflow_reason
-from peerexam.examiners.parsing import Unreadable
-from peerexam.examiners.prompts import PromptLibrary, Rendered
-from peerexam.examiners.thinking import without_thinking
+from peerexam.examiners.prompting.library import PromptLibrary, Rendered
+from peerexam.examiners.prompting.overflow import Shown, overflow_reason
+from peerexam.examiners.reading.parsing import Unreadable
+from peerexam.examiners.reading.thinking import without_thinking
 
 T = TypeVar("T")
 

@@ -9,15 +9,15 @@ from typing import TypeVar
 from peerexam.agents.base import Agent
 from peerexam.agents.layers.watched import Watched, Watcher
 from peerexam.examiners.base import Author, Checker, Classifier
-from peerexam.examiners.levels import LevelClassifier, LevelOptions
-from peerexam.examiners.prompts import PromptLibrary
-from peerexam.examiners.references import (
+from peerexam.examiners.prompting.library import PromptLibrary
+from peerexam.examiners.questions.levels import LevelClassifier, LevelOptions
+from peerexam.examiners.questions.references import (
     CheckOptions,
     ModelAuthor,
     ModelChecker,
     ReferenceOptions,
 )
-from peerexam.examiners.simulated import SimPlayer
+from peerexam.examiners.simulated.participants import SimPlayer
 from peerexam.protocols.config import ExamConfig
 from peerexam.protocols.token_limits import Reply, role_limit
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from peerexam.calls import Json
 from peerexam.errors import SetupError
-from peerexam.examiners.answer_judges import Asked, RatingJudge, YesNoJudge
 from peerexam.examiners.asking import Outcome
-from peerexam.examiners.choosing import Proposed, Turn
+from peerexam.examiners.discrimination.answer_judges import Asked, RatingJudge, YesNoJudge
+from peerexam.examiners.discrimination.choosing import Proposed, Turn
 from peerexam.protocols.concurrency import together
 from peerexam.protocols.config import ExamConfig
 from peerexam.protocols.study import Study

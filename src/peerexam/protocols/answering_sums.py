@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from peerexam.agents.base import Agent, Feature
 from peerexam.calls import Form, Sampling
 from peerexam.examiners.asking import Asker, Outcome
-from peerexam.examiners.parsing import Unreadable, answer_part
-from peerexam.examiners.prompts import PromptLibrary, Rendered
+from peerexam.examiners.prompting.library import PromptLibrary, Rendered
+from peerexam.examiners.reading.parsing import Unreadable, answer_part
 from peerexam.tasks.consistency.numerals import Numeral, read_numeral
 
 MAX_TOKENS = 64

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from peerexam.calls import Completion, Json
-from peerexam.examiners.thoughts import ThoughtWriter, answer_of, cleaned, same_step
+from peerexam.examiners.mistakes.step_writing import ThoughtWriter, answer_of, cleaned, same_step
 from peerexam.protocols.concurrency import together
 from peerexam.protocols.study import Reply, ask
 from peerexam.tasks.mistakes.traces import Trace

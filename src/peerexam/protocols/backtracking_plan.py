@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from peerexam.examiners.prompts import PromptLibrary
-from peerexam.examiners.thoughts import ThoughtPrompts
+from peerexam.examiners.mistakes.step_writing import ThoughtPrompts
+from peerexam.examiners.prompting.library import PromptLibrary
 from peerexam.protocols.backtracking import step_bound
 from peerexam.protocols.backtracking_study import Backtracking, check_backtracking
 from peerexam.protocols.config import ExamConfig

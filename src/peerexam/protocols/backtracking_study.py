@@ -9,8 +9,8 @@ from pathlib import Path
 from peerexam.agents.base import Agent
 from peerexam.calls import Json
 from peerexam.errors import SetupError
-from peerexam.examiners.finding import FinderOptions
-from peerexam.examiners.thoughts import ThoughtWriter, WriterOptions
+from peerexam.examiners.mistakes.finding import FinderOptions
+from peerexam.examiners.mistakes.step_writing import ThoughtWriter, WriterOptions
 from peerexam.protocols.backtracking import Mended, backtrack
 from peerexam.protocols.concurrency import together
 from peerexam.protocols.config import ExamConfig

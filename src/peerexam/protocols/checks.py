@@ -16,9 +16,9 @@ from peerexam.agents.registry import check_options, installed_providers
 from peerexam.agents.spec import AgentSpec, endpoint_problem, parse_model
 from peerexam.calls import Json, canonical_json
 from peerexam.errors import PeerexamError, SetupError
-from peerexam.examiners.prompts import PromptLibrary
-from peerexam.examiners.rubric import load_rubric
-from peerexam.examiners.simulated_spec import sim_spec
+from peerexam.examiners.prompting.library import PromptLibrary
+from peerexam.examiners.prompting.rubric import load_rubric
+from peerexam.examiners.simulated.spec import sim_spec
 from peerexam.protocols.config import AgentConfig, ExamConfig, RoleName
 from peerexam.protocols.document import Place
 from peerexam.protocols.domains import domain_count

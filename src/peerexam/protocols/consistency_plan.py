@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from peerexam.examiners.prompts import PromptLibrary
+from peerexam.examiners.prompting.library import PromptLibrary
 from peerexam.protocols.answering_sums import sum_prompt
 from peerexam.protocols.config import ExamConfig
 from peerexam.protocols.hypothetical import TEMPLATES, Asking

@@ -9,7 +9,7 @@ import numpy as np
 
 from peerexam.calls import Json
 from peerexam.errors import SetupError
-from peerexam.examiners.rubric import Rubric, load_rubric
+from peerexam.examiners.prompting.rubric import Rubric, load_rubric
 from peerexam.protocols.claiming import settled
 from peerexam.protocols.finishing import tally_folder
 from peerexam.protocols.gathering import Gathered, gather

@@ -15,7 +15,15 @@ from pathlib import Path
 from peerexam.agents.base import Agent
 from peerexam.calls import Sampling, State
 from peerexam.errors import SetupError
-from peerexam.examiners.choosing import Named, Proposed, Turn, choose, choosing, propose, solving
+from peerexam.examiners.discrimination.choosing import (
+    Named,
+    Proposed,
+    Turn,
+    choose,
+    choosing,
+    propose,
+    solving,
+)
 from peerexam.protocols.answer_scoring import Candidate, Scorer, scorer_of
 from peerexam.protocols.concurrency import together
 from peerexam.protocols.config import ExamConfig

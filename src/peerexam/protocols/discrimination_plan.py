@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from peerexam.examiners.choosing import choosing, solving
-from peerexam.examiners.prompts import PromptLibrary
+from peerexam.examiners.discrimination.choosing import choosing, solving
+from peerexam.examiners.prompting.library import PromptLibrary
 from peerexam.protocols.answer_scoring import kinds_of_judges
 from peerexam.protocols.config import ExamConfig
 from peerexam.protocols.discrimination import Discrimination

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from peerexam.calls import Json
 from peerexam.errors import SetupError
-from peerexam.examiners.rubric import Rubric, load_rubric
+from peerexam.examiners.prompting.rubric import Rubric, load_rubric
 from peerexam.protocols.claiming import settled
 from peerexam.protocols.config import ExamConfig, Fitness
 from peerexam.protocols.few_shot_pairs import few_shot_pairs

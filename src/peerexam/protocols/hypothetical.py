@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from peerexam.agents.base import Agent
 from peerexam.calls import Json, Message, Sampling
 from peerexam.examiners.asking import Asker, Outcome
-from peerexam.examiners.fence import fence_for
-from peerexam.examiners.parsing import Unreadable, answer_part
-from peerexam.examiners.prompts import PromptLibrary, Rendered
+from peerexam.examiners.prompting.delimiters import fence_for
+from peerexam.examiners.prompting.library import PromptLibrary, Rendered
+from peerexam.examiners.reading.parsing import Unreadable, answer_part
 from peerexam.protocols.answering_sums import read_sum, sum_prompt, sum_sampling
 from peerexam.protocols.concurrency import together
 from peerexam.protocols.study import Gone, Study

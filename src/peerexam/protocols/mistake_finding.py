@@ -17,8 +17,8 @@ import numpy as np
 from peerexam.agents.base import Agent
 from peerexam.calls import Json, State
 from peerexam.examiners.asking import Outcome
-from peerexam.examiners.finding import FinderOptions, Method, MistakeFinder, Problem
-from peerexam.examiners.prompts import PromptLibrary
+from peerexam.examiners.mistakes.finding import FinderOptions, Method, MistakeFinder, Problem
+from peerexam.examiners.prompting.library import PromptLibrary
 from peerexam.protocols.config import ExamConfig
 from peerexam.protocols.progress import Progress
 from peerexam.protocols.study import Collected, Gone, Study, studying

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import numpy as np
 
 from peerexam.calls import Json
-from peerexam.examiners.finding import Method
+from peerexam.examiners.mistakes.finding import Method
 from peerexam.protocols.mistake_finding import Find, Finding
 from peerexam.protocols.mistake_statistics import task_counts
 from peerexam.protocols.study import Collected, given_up

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import accumulate
 
-from peerexam.examiners.finding import FinderPrompts, Method, Problem, numbered
-from peerexam.examiners.prompts import PromptLibrary
+from peerexam.examiners.mistakes.finding import FinderPrompts, Method, Problem, numbered
+from peerexam.examiners.prompting.library import PromptLibrary
 from peerexam.protocols.config import ExamConfig
 from peerexam.protocols.mistake_finding import Finding
 from peerexam.protocols.spans import Span, exactly, total

@@ -17,10 +17,10 @@ import numpy as np
 from peerexam.agents.base import Agent
 from peerexam.calls import Sampling
 from peerexam.examiners.asking import Asker, Outcome
-from peerexam.examiners.fence import fence_for
-from peerexam.examiners.forms import choice_form
-from peerexam.examiners.parsing import Unreadable
-from peerexam.examiners.reading_choices import Choices, read_choice
+from peerexam.examiners.prompting.delimiters import fence_for
+from peerexam.examiners.prompting.forms import choice_form
+from peerexam.examiners.reading.choices import Choices, read_choice
+from peerexam.examiners.reading.parsing import Unreadable
 from peerexam.protocols.config import ExamConfig
 from peerexam.protocols.hypothetical import DIRECT, Asking, Hypothetical, Said, ask_templates
 from peerexam.protocols.progress import Progress

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from peerexam.examiners.base import Judge
-from peerexam.examiners.canaries import (
+from peerexam.examiners.injection import (
     ATTACKS,
     CANARIES,
     Canary,
@@ -22,7 +22,7 @@ from peerexam.examiners.canaries import (
     wish_for_full_marks,
     wish_to_win,
 )
-from peerexam.examiners.judging import PromptJudge
+from peerexam.examiners.judging.by_prompt import PromptJudge
 from peerexam.protocols.concurrency import in_order, together
 from peerexam.protocols.config import ExamConfig
 from peerexam.records import HARMLESS, PLAIN, Answer, Mark, Probe, Verdict

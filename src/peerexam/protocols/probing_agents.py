@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from peerexam.agents.base import Agent
 from peerexam.calls import Json
 from peerexam.errors import SetupError
-from peerexam.examiners.judging import PromptJudge
-from peerexam.examiners.rubric import Rubric, load_rubric
+from peerexam.examiners.judging.by_prompt import PromptJudge
+from peerexam.examiners.prompting.rubric import Rubric, load_rubric
 from peerexam.protocols.config import AgentConfig, ExamConfig, Questions
 from peerexam.protocols.probing import ProbePlan, by_judge, probe_judges
 from peerexam.protocols.progress import Progress

@@ -17,8 +17,8 @@ import numpy as np
 from peerexam.agents.base import Agent
 from peerexam.calls import Json, Sampling
 from peerexam.examiners.asking import Asker, Outcome
-from peerexam.examiners.parsing import Unreadable, answer_part
-from peerexam.examiners.prompts import PromptLibrary, Rendered
+from peerexam.examiners.prompting.library import PromptLibrary, Rendered
+from peerexam.examiners.reading.parsing import Unreadable, answer_part
 from peerexam.protocols.concurrency import together
 from peerexam.protocols.config import ExamConfig
 from peerexam.protocols.progress import Progress

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from peerexam.calls import joined_calls
 from peerexam.examiners.asking import Outcome
 from peerexam.examiners.base import Checker
-from peerexam.examiners.overflow import is_overflow
-from peerexam.examiners.references import same_words
+from peerexam.examiners.prompting.overflow import is_overflow
+from peerexam.examiners.questions.references import same_words
 from peerexam.protocols.annotators import Annotators
 from peerexam.protocols.concurrency import both, in_order, together
 from peerexam.protocols.config import ExamConfig, References

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from peerexam.examiners.duplicate_index import DuplicateIndex
+from peerexam.examiners.questions.duplicate_index import DuplicateIndex
 from peerexam.protocols.config import Questions
 from peerexam.tasks.metrics.embeddings import Encoder, Vectors, check_encoder, encoder
 

@@ -16,7 +16,7 @@ from peerexam.agents.layers.budgets.meter import Admission
 from peerexam.calls import State
 from peerexam.errors import BudgetReachedError
 from peerexam.examiners.answering import is_cut
-from peerexam.examiners.overflow import is_overflow
+from peerexam.examiners.prompting.overflow import is_overflow
 from peerexam.protocols.concurrency import in_order
 from peerexam.protocols.examination import Block
 from peerexam.protocols.standing_records import Nothing, Standing

@@ -16,7 +16,7 @@ import numpy as np
 
 from peerexam import event_loop
 from peerexam.calls import Json
-from peerexam.examiners.simulated_spec import SimSpec
+from peerexam.examiners.simulated.spec import SimSpec
 from peerexam.protocols.selftest_exam import hold_exam
 from peerexam.protocols.selftest_tables import sample_comparisons
 from peerexam.stats.core.estimate import Estimate

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from peerexam.calls import Json
-from peerexam.examiners.simulated import SimPlayer
-from peerexam.examiners.simulated_spec import SimSpec
+from peerexam.examiners.simulated.participants import SimPlayer
+from peerexam.examiners.simulated.spec import SimSpec
 from peerexam.protocols.examination import Cast, Rules, examine
 from peerexam.protocols.setting import set_questions
 from peerexam.protocols.tally_settings import ExamInfo, JudgeInfo, TallySettings

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from peerexam.examiners.simulated_spec import Floats, SimSpec, win_probability
+from peerexam.examiners.simulated.spec import Floats, SimSpec, win_probability
 from peerexam.stats.core.tables import Comparisons
 
 

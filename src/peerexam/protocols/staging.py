@@ -23,13 +23,12 @@ from peerexam.agents.layers.watched import Watched
 from peerexam.calls import Json
 from peerexam.errors import SetupError
 from peerexam.examiners.answering import AnsweringOptions
-from peerexam.examiners.judging import JudgingOptions
-from peerexam.examiners.likelihood import LikelihoodOptions
-from peerexam.examiners.players import ALL_ROLES, Player, model_player
-from peerexam.examiners.prompts import PromptLibrary
-from peerexam.examiners.rubric import Rubric, load_rubric
-from peerexam.examiners.setting import SettingOptions
-from peerexam.examiners.simulated import SimPlayer, build_sim_players
+from peerexam.examiners.judging.by_likelihood import LikelihoodOptions
+from peerexam.examiners.judging.by_prompt import JudgingOptions
+from peerexam.examiners.prompting.library import PromptLibrary
+from peerexam.examiners.prompting.rubric import Rubric, load_rubric
+from peerexam.examiners.questions.writing import SettingOptions
+from peerexam.examiners.simulated.participants import SimPlayer, build_sim_players
 from peerexam.ledger.base import Ledger
 from peerexam.ledger.opening import ledger_to_ask_with
 from peerexam.protocols.annotators import Annotators, annotators
@@ -42,6 +41,7 @@ from peerexam.protocols.own_answers import own_answers
 from peerexam.protocols.plan import Line, plan
 from peerexam.protocols.prices import own_price
 from peerexam.protocols.progress import Progress
+from peerexam.protocols.run.roles import ALL_ROLES, Player, model_player
 from peerexam.protocols.token_limits import role_limit
 from peerexam.protocols.watchdog import Watchdog, watching
 from peerexam.runfolder import RunFolder

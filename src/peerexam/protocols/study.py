@@ -16,7 +16,7 @@ from typing import Generic, TypeVar
 from peerexam.agents.base import Agent
 from peerexam.calls import Completion, Json, Request
 from peerexam.errors import BudgetReachedError, CallError, ConfigError, SetupError
-from peerexam.examiners.prompts import PromptLibrary
+from peerexam.examiners.prompting.library import PromptLibrary
 from peerexam.protocols.checks import PLAYS_DIRECTLY, agent_spec
 from peerexam.protocols.concurrency import in_order
 from peerexam.protocols.config import AgentConfig, ExamConfig, Limits, Questions

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from peerexam.errors import BudgetReachedError, SetupError
 from peerexam.examiners.base import Judge
-from peerexam.examiners.rewriting import (
+from peerexam.examiners.style import (
     ContentCheck,
     ModelContentChecker,
     ModelRewriter,

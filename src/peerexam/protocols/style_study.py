@@ -11,7 +11,7 @@ from pathlib import Path
 from peerexam.agents.base import Agent
 from peerexam.calls import Json
 from peerexam.errors import SetupError
-from peerexam.examiners.rewriting import ModelContentChecker, ModelRewriter
+from peerexam.examiners.style import ModelContentChecker, ModelRewriter
 from peerexam.protocols.checks import PLAYS_DIRECTLY
 from peerexam.protocols.config import AgentConfig, ExamConfig, Questions
 from peerexam.protocols.progress import Progress

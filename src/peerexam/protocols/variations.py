@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from peerexam.errors import SetupError
-from peerexam.examiners.choosing import Wording
+from peerexam.examiners.discrimination.choosing import Wording
 from peerexam.tasks.benchmarks.base import BenchmarkTask
 from peerexam.tasks.discrimination.examples import Example, examples_of
 
