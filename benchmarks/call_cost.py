@@ -240,7 +240,7 @@ def _do(client: str, url: str, calls: int, concurrency: int) -> None:
 
         uvloop.run(work)
     elif client in _IN_OUR_LOOP:
-        from peerexam.event_loop import run
+        from peerexam.protocols.session.event_loop import run
 
         run(work)
     else:

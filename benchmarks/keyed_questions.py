@@ -33,8 +33,8 @@ from peerexam.examiners.answering import AnsweringOptions, ModelExaminee
 from peerexam.examiners.judging.by_likelihood import Gain, LikelihoodJudge
 from peerexam.examiners.prompting.library import PromptLibrary
 from peerexam.ledger.base import Ledger
-from peerexam.protocols.config import AgentConfig, ExamConfig
-from peerexam.protocols.loading import load_config
+from peerexam.protocols.config.loading import load_config
+from peerexam.protocols.config.models import AgentConfig, ExamConfig
 from peerexam.records import Answer, Question
 
 KEY = Path(__file__).with_name("keyed_questions.json")

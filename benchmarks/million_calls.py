@@ -28,9 +28,9 @@ from pathlib import Path
 from peerexam.agents.base import Agent, Provider
 from peerexam.agents.function import completion_of
 from peerexam.calls import Completion, Request
-from peerexam.protocols.config import ExamConfig
-from peerexam.protocols.progress import Progress
-from peerexam.protocols.runner import run_exam
+from peerexam.protocols.config.models import ExamConfig
+from peerexam.protocols.run.runner import run_exam
+from peerexam.protocols.session.progress import Progress
 from peerexam.report.html import write_report
 
 EXAMINEES = 8

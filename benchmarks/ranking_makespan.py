@@ -26,9 +26,9 @@ from peerexam.agents.base import Provider
 from peerexam.agents.layers.concurrency_limit import Gate
 from peerexam.agents.layers.rate_limited import Limited
 from peerexam.calls import Completion, Message, Request
-from peerexam.protocols.concurrency import in_order
-from peerexam.protocols.examination import Block, Cast, Rules, judge_answers, rng_for
-from peerexam.protocols.staging import window_of
+from peerexam.protocols.exam.examination import Block, Cast, Rules, judge_answers, rng_for
+from peerexam.protocols.run.setup import window_of
+from peerexam.protocols.session.concurrency import in_order
 from peerexam.records import Answer, Mark, Question, Verdict, Winner
 
 T = TypeVar("T")

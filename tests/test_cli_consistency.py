@@ -10,7 +10,7 @@ import pytest
 
 from peerexam.agents.local import weights
 from peerexam.cli import main
-from peerexam.protocols.study_result import read_result
+from peerexam.protocols.studies.result import read_result
 from peerexam.runfolder import read_jsonl
 
 SHARED = Path(__file__).resolve().parents[1] / ".." / "shared" / "data"

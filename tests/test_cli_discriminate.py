@@ -16,7 +16,7 @@ from peerexam.agents.registry import register, unregister
 from peerexam.agents.spec import AgentSpec
 from peerexam.calls import Request
 from peerexam.cli import main
-from peerexam.protocols.study_result import read_result
+from peerexam.protocols.studies.result import read_result
 
 SHARED = Path(__file__).resolve().parents[1] / ".." / "shared" / "data"
 MADE: list[ScriptedAgent] = []

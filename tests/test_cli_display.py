@@ -9,7 +9,7 @@ import pytest
 
 from peerexam.cli.display import describe, shown
 from peerexam.cli.output import note, plain, redact, say
-from peerexam.protocols.progress import Progress, Snapshot
+from peerexam.protocols.session.progress import Progress, Snapshot
 
 NOW = Snapshot(
     planned=540,

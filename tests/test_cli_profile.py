@@ -10,7 +10,7 @@ import pytest
 
 from peerexam.calls import Json
 from peerexam.cli import main
-from peerexam.protocols.study_result import Measure, StudyResult, write_result
+from peerexam.protocols.studies.result import Measure, StudyResult, write_result
 from peerexam.stats.core.estimate import Estimate
 
 EXAM = """

@@ -15,8 +15,8 @@ from peerexam.agents.function import ScriptedAgent
 from peerexam.calls import Completion, TokenLogprob, calls_of
 from peerexam.cli import main
 from peerexam.ledger.reading import reading
-from peerexam.protocols.config import ExamConfig
-from peerexam.protocols.runner import run_exam
+from peerexam.protocols.config.models import ExamConfig
+from peerexam.protocols.run.runner import run_exam
 from peerexam.runfolder import RunFolder
 from peerexam.runfolder.lookup import files_of, read_lines
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from peerexam import event_loop
+from peerexam.protocols.session import event_loop
 from peerexam.testing.weather import Asked, Reply, Scripted, WeatherServer
 from peerexam.testing.weather_words import answer
 

@@ -22,7 +22,7 @@ import peerexam
 from peerexam.agents.base import Agent
 from peerexam.agents.function import ScriptedAgent
 from peerexam.calls import Request
-from peerexam.protocols.config import ExamConfig
+from peerexam.protocols.config.models import ExamConfig
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs limits on a process")
 

@@ -16,8 +16,8 @@ from peerexam.examiners.judging.by_likelihood import LikelihoodJudge
 from peerexam.examiners.judging.by_prompt import PromptJudge
 from peerexam.examiners.prompting.library import PromptLibrary
 from peerexam.examiners.prompting.overflow import is_overflow
-from peerexam.protocols.config import ExamConfig
-from peerexam.protocols.runner import run_exam
+from peerexam.protocols.config.models import ExamConfig
+from peerexam.protocols.run.runner import run_exam
 from peerexam.records import Answer, Question
 from peerexam.report.html import write_report
 from peerexam.runfolder import RunFolder

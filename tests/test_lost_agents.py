@@ -14,10 +14,10 @@ import yaml
 
 from peerexam.cli import main
 from peerexam.errors import PeerexamError
-from peerexam.protocols.config import ExamConfig
-from peerexam.protocols.outcome import Outcome
-from peerexam.protocols.rerunning import add
-from peerexam.protocols.runner import run_exam
+from peerexam.protocols.config.models import ExamConfig
+from peerexam.protocols.run.rejudge_and_add import add
+from peerexam.protocols.run.runner import run_exam
+from peerexam.protocols.session.outcome import Outcome
 from peerexam.report.html import write_report
 from peerexam.runfolder import RunFolder
 

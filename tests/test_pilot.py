@@ -12,9 +12,9 @@ import yaml
 
 from peerexam.cli import main
 from peerexam.errors import NoStandingsError
-from peerexam.protocols.config import ExamConfig
-from peerexam.protocols.rerunning import add, rejudge
-from peerexam.protocols.runner import run_exam
+from peerexam.protocols.config.models import ExamConfig
+from peerexam.protocols.run.rejudge_and_add import add, rejudge
+from peerexam.protocols.run.runner import run_exam
 
 ROLES = ["examiner", "examinee", "judge"]
 LEVELS = {"ann": 5, "bob": 4, "cid": 3, "dot": 2}

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from peerexam.cli.display import shown
 from peerexam.cli.output import note, say, say_json
 from peerexam.printable import escaped_json, log, plain
-from peerexam.protocols.progress import Progress
+from peerexam.protocols.session.progress import Progress
 from peerexam.testing.weather import Asked, Reply, Scripted, WeatherServer
 from peerexam.testing.weather_words import answer, error
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from peerexam.agents.local.weights import is_installed
-from peerexam.protocols.config import ExamConfig
-from peerexam.protocols.runner import run_exam
+from peerexam.protocols.config.models import ExamConfig
+from peerexam.protocols.run.runner import run_exam
 from peerexam.runfolder import RunFolder
 
 QUESTIONS = """

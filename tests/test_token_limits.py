@@ -14,10 +14,10 @@ from peerexam.calls import Completion, Request
 from peerexam.examiners.judging.by_prompt import JudgingOptions, PromptJudge
 from peerexam.examiners.prompting.library import PromptLibrary
 from peerexam.examiners.questions.writing import ModelExaminer, SettingOptions
-from peerexam.protocols.config import ExamConfig
-from peerexam.protocols.plan import plan
-from peerexam.protocols.runner import run_exam
-from peerexam.protocols.token_limits import token_limit
+from peerexam.protocols.config.models import ExamConfig
+from peerexam.protocols.config.token_limits import token_limit
+from peerexam.protocols.planning.plan import plan
+from peerexam.protocols.run.runner import run_exam
 from peerexam.records import Answer, Domain, Question
 
 QUESTION = Question("q", "Why?", "d")

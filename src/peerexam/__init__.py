@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from peerexam.agents.spec import AgentSpec
     from peerexam.calls import Completion, Message, Request, Sampling
     from peerexam.errors import PeerexamError
-    from peerexam.protocols.config import AgentConfig, ExamConfig
-    from peerexam.protocols.loading import load_config
-    from peerexam.protocols.outcome import Outcome
-    from peerexam.protocols.rerunning import add, rejudge
-    from peerexam.protocols.runner import run, run_exam
+    from peerexam.protocols.config.loading import load_config
+    from peerexam.protocols.config.models import AgentConfig, ExamConfig
+    from peerexam.protocols.run.rejudge_and_add import add, rejudge
+    from peerexam.protocols.run.runner import run, run_exam
+    from peerexam.protocols.session.outcome import Outcome
     from peerexam.records import Answer, Domain, Mark, Question, Ranking, Standing, Verdict
     from peerexam.report.export import export_dataset
     from peerexam.report.html import write_report
@@ -37,16 +37,16 @@ if TYPE_CHECKING:
 
 _HOME = {
     "Agent": "agents.base",
-    "AgentConfig": "protocols.config",
+    "AgentConfig": "protocols.config.models",
     "AgentSpec": "agents.spec",
     "Answer": "records",
     "Completion": "calls",
     "Domain": "records",
-    "ExamConfig": "protocols.config",
+    "ExamConfig": "protocols.config.models",
     "FunctionAgent": "agents.function",
     "Mark": "records",
     "Message": "calls",
-    "Outcome": "protocols.outcome",
+    "Outcome": "protocols.session.outcome",
     "PeerexamError": "errors",
     "Question": "records",
     "Ranking": "records",
@@ -57,15 +57,15 @@ _HOME = {
     "Standing": "records",
     "Verdict": "records",
     "Wrapper": "agents.base",
-    "add": "protocols.rerunning",
+    "add": "protocols.run.rejudge_and_add",
     "as_chat_model": "agents.langchain.chat_model",
     "export_dataset": "report.export",
     "from_langchain": "agents.langchain.agent",
-    "load_config": "protocols.loading",
+    "load_config": "protocols.config.loading",
     "register": "agents.registry",
-    "rejudge": "protocols.rerunning",
-    "run": "protocols.runner",
-    "run_exam": "protocols.runner",
+    "rejudge": "protocols.run.rejudge_and_add",
+    "run": "protocols.run.runner",
+    "run_exam": "protocols.run.runner",
     "write_report": "report.html",
 }
 

@@ -46,8 +46,8 @@ from peerexam.errors import (
     SetupError,
     UnknownModelError,
 )
-from peerexam.protocols.config import ExamConfig
-from peerexam.protocols.runner import run
+from peerexam.protocols.config.models import ExamConfig
+from peerexam.protocols.run.runner import run
 from peerexam.runfolder import RunFolder
 from peerexam.testing.weather import Asked, Conditions, Fault, Reply, WeatherServer
 from peerexam.testing.weather_words import answer

@@ -14,8 +14,8 @@ from peerexam.agents.local import weights
 from peerexam.agents.local.gguf import read_header
 from peerexam.calls import Message, Request, Sampling
 from peerexam.errors import UnusableModelError
-from peerexam.protocols.config import ExamConfig
-from peerexam.protocols.runner import run_exam
+from peerexam.protocols.config.models import ExamConfig
+from peerexam.protocols.run.runner import run_exam
 from peerexam.runfolder.folder import RunFolder
 
 pytestmark = pytest.mark.skipif(

@@ -18,7 +18,7 @@ from peerexam.examiners.mistakes.reading_locations import read_location
 from peerexam.examiners.prompting.library import PromptLibrary
 from peerexam.examiners.questions.reading import read_questions
 from peerexam.examiners.reading.parsing import Unreadable
-from peerexam.protocols.mistake_finding import find_mistake
+from peerexam.protocols.studies.mistakes.finding.protocol import find_mistake
 from peerexam.records import Answer, Question
 from peerexam.tasks.mistakes.traces import Trace
 

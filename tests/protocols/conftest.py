@@ -12,9 +12,9 @@ from scipy.stats import binom
 
 from peerexam.agents.function import ScriptedAgent
 from peerexam.calls import Request
-from peerexam.protocols.config import AgentConfig, ExamConfig
-from peerexam.protocols.study import study_config
-from peerexam.protocols.study_result import Measure
+from peerexam.protocols.config.models import AgentConfig, ExamConfig
+from peerexam.protocols.studies.base import study_config
+from peerexam.protocols.studies.result import Measure
 
 Key = tuple[str, str, str]
 """A measure's name, task and condition; an agent's name is the draw's."""

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from peerexam.protocols.adopting import adopt, finish_adoption, workshop_of
+from peerexam.protocols.run.folder.swap import adopt, finish_adoption, workshop_of
 from peerexam.runfolder import RunFolder
 
 NAMES = ("answers.jsonl", "exam.yaml", "manifest.json", "questions.jsonl", "standings.json")

@@ -8,8 +8,8 @@ from typing import Any
 
 from peerexam.agents.function import ScriptedAgent
 from peerexam.calls import Request
-from peerexam.protocols.config import ExamConfig
-from peerexam.protocols.runner import run_exam
+from peerexam.protocols.config.models import ExamConfig
+from peerexam.protocols.run.runner import run_exam
 from peerexam.runfolder import RunFolder
 
 MARK = "accuracy: 3\ncoherence: 3\nfactuality: 3\ncomprehensiveness: 3\noverall: {}"

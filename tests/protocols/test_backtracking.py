@@ -17,18 +17,21 @@ from peerexam.calls import Completion, Request, TokenLogprob
 from peerexam.errors import PermanentError, SetupError
 from peerexam.examiners.mistakes.step_writing import ThoughtWriter
 from peerexam.examiners.prompting.library import PromptLibrary
-from peerexam.protocols.backtracking import Mended, backtrack, step_bound
-from peerexam.protocols.backtracking_measures import backtracking_result, backtracking_rows
-from peerexam.protocols.backtracking_plan import backtracking_plan
-from peerexam.protocols.backtracking_study import (
+from peerexam.protocols.config.models import AgentConfig, ExamConfig
+from peerexam.protocols.studies.base import study_config
+from peerexam.protocols.studies.mistakes.backtracking.locators import locators_from
+from peerexam.protocols.studies.mistakes.backtracking.measures import (
+    backtracking_result,
+    backtracking_rows,
+)
+from peerexam.protocols.studies.mistakes.backtracking.plan import backtracking_plan
+from peerexam.protocols.studies.mistakes.backtracking.protocol import Mended, backtrack, step_bound
+from peerexam.protocols.studies.mistakes.backtracking.study import (
     Backtracking,
     Backtracks,
     backtrack_all,
     write_backtracks,
 )
-from peerexam.protocols.config import AgentConfig, ExamConfig
-from peerexam.protocols.locators import locators_from
-from peerexam.protocols.study import study_config
 from peerexam.tasks.mistakes.traces import Trace, load_traces
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data" / "bigbench_mistake"

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from peerexam.protocols.benchmarking import MOST_DOMAINS
-from peerexam.protocols.config import ExamConfig
-from peerexam.protocols.few_shot_pairs import few_shot_pairs
-from peerexam.protocols.runner import run_exam
-from peerexam.protocols.tally_settings import BenchmarkInfo, ExamInfo, JudgeInfo, TallySettings
-from peerexam.protocols.voting import tally
+from peerexam.protocols.config.few_shot_pairs import few_shot_pairs
+from peerexam.protocols.config.models import ExamConfig
+from peerexam.protocols.run.runner import run_exam
+from peerexam.protocols.standings.benchmarking import MOST_DOMAINS
+from peerexam.protocols.standings.settings import BenchmarkInfo, ExamInfo, JudgeInfo, TallySettings
+from peerexam.protocols.standings.voting import tally
 from peerexam.records import Level, Mark, Question
 
 SCALES = {"wit": (1, 3)}

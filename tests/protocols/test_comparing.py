@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from peerexam.protocols.comparing import Disagreement, combine, compare
+from peerexam.protocols.exam.comparing import Disagreement, combine, compare
 from peerexam.records import Answer, Mark, Question, Verdict, Winner
 
 POINTS = st.sampled_from([0.0, 0.5, 1.0])

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from peerexam.errors import BudgetReachedError
-from peerexam.protocols.concurrency import both, in_order, in_turn, together
+from peerexam.protocols.session.concurrency import both, in_order, in_turn, together
 
 
 async def test_results_come_in_the_order_of_the_items_whatever_ends_first() -> None:

@@ -16,12 +16,12 @@ import pytest
 from peerexam.agents.function import ScriptedAgent
 from peerexam.calls import Request
 from peerexam.errors import PermanentError
-from peerexam.protocols.config import AgentConfig, Budget, Limits
-from peerexam.protocols.consistency import Prompt, ask_sums
-from peerexam.protocols.consistency_measures import sums_result
-from peerexam.protocols.consistency_plan import sums_plan
-from peerexam.protocols.study import Collected, study_config
-from peerexam.protocols.study_result import StudyResult
+from peerexam.protocols.config.models import AgentConfig, Budget, Limits
+from peerexam.protocols.studies.base import Collected, study_config
+from peerexam.protocols.studies.consistency.plan import sums_plan
+from peerexam.protocols.studies.consistency.sum_measures import sums_result
+from peerexam.protocols.studies.consistency.sums import Prompt, ask_sums
+from peerexam.protocols.studies.result import StudyResult
 from peerexam.stats.core.estimate import Estimate
 from peerexam.tasks.consistency.arithmetic import ArithmeticGraph, draw_graphs, graph_of
 

@@ -16,13 +16,17 @@ from peerexam.agents.function import ScriptedAgent
 from peerexam.agents.local import weights
 from peerexam.calls import Request
 from peerexam.errors import PermanentError, SetupError
-from peerexam.protocols.config import AgentConfig, Budget, Limits
-from peerexam.protocols.discrimination import Discrimination, named_candidate, random_candidate
-from peerexam.protocols.discrimination_plan import plan_discrimination
-from peerexam.protocols.discrimination_study import CANDIDATES, CHOICES, discriminate, drawn
-from peerexam.protocols.study import study_config
-from peerexam.protocols.study_result import StudyResult
-from peerexam.protocols.variations import variations_of
+from peerexam.protocols.config.models import AgentConfig, Budget, Limits
+from peerexam.protocols.studies.base import study_config
+from peerexam.protocols.studies.discrimination.plan import plan_discrimination
+from peerexam.protocols.studies.discrimination.protocol import (
+    Discrimination,
+    named_candidate,
+    random_candidate,
+)
+from peerexam.protocols.studies.discrimination.study import CANDIDATES, CHOICES, discriminate, drawn
+from peerexam.protocols.studies.discrimination.variations import variations_of
+from peerexam.protocols.studies.result import StudyResult
 from peerexam.tasks.benchmarks.base import BenchmarkTask, Item
 from peerexam.tasks.benchmarks.gsm8k import GSM8K
 from peerexam.tasks.benchmarks.mt_bench import MT_BENCH

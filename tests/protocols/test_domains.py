@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 
 from peerexam.errors import ConfigError, SetupError
-from peerexam.protocols.config import ExamConfig, Questions
-from peerexam.protocols.domains import chosen_domains, domain_count, domain_notes
-from peerexam.protocols.loading import dump_config, load_config
-from peerexam.protocols.plan import plan
-from peerexam.protocols.runner import run
+from peerexam.protocols.config.domains import chosen_domains, domain_count, domain_notes
+from peerexam.protocols.config.loading import dump_config, load_config
+from peerexam.protocols.config.models import ExamConfig, Questions
+from peerexam.protocols.planning.plan import plan
+from peerexam.protocols.run.runner import run
 from peerexam.records import Domain
 from peerexam.runfolder import RunFolder
 

@@ -5,8 +5,15 @@ import random
 from dataclasses import dataclass, replace
 
 from peerexam.examiners.base import FollowUp, Paper, Style
-from peerexam.protocols.examination import Block, Cast, Rules, correct_examinees, examine, follow_up
-from peerexam.protocols.ranking import most_comparisons
+from peerexam.protocols.exam.examination import (
+    Block,
+    Cast,
+    Rules,
+    correct_examinees,
+    examine,
+    follow_up,
+)
+from peerexam.protocols.exam.ranking import most_comparisons
 from peerexam.records import Answer, Domain, Mark, Question, Verdict, Winner
 
 

@@ -12,7 +12,7 @@ import pytest
 import peerexam
 from peerexam.agents.function import ScriptedAgent
 from peerexam.calls import Request
-from peerexam.protocols.config import ExamConfig
+from peerexam.protocols.config.models import ExamConfig
 
 EXAM: dict[str, Any] = {
     "questions": {"domains": ["tides"], "per_domain": 2},

@@ -11,7 +11,7 @@ import pytest
 import peerexam
 from peerexam.cli import main
 from peerexam.errors import ConfigError, MissingExtraError, SetupError
-from peerexam.protocols.config import ExamConfig
+from peerexam.protocols.config.models import ExamConfig
 from peerexam.runfolder import RunFolder
 
 MARK = "accuracy: 3\ncoherence: 3\nfactuality: 3\ncomprehensiveness: 3\noverall: 5"

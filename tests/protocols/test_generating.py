@@ -13,10 +13,10 @@ from peerexam.agents.function import ScriptedAgent
 from peerexam.calls import Request
 from peerexam.errors import ConfigError, OverloadedError, PeerexamError, SetupError
 from peerexam.examiners.prompting.library import PromptLibrary
-from peerexam.protocols.config import ExamConfig
-from peerexam.protocols.generating import Generated, generate, plan_setting
-from peerexam.protocols.plan import plan
-from peerexam.protocols.runner import run_exam
+from peerexam.protocols.config.models import ExamConfig
+from peerexam.protocols.dataset import Generated, generate, plan_setting
+from peerexam.protocols.planning.plan import plan
+from peerexam.protocols.run.runner import run_exam
 from peerexam.records import to_json
 from peerexam.runfolder import RunFolder
 from peerexam.runfolder.sealing import canary_of, seal_of

@@ -11,13 +11,19 @@ import pytest
 from peerexam.agents.function import ScriptedAgent
 from peerexam.calls import Request
 from peerexam.errors import RecordFileError, SetupError
-from peerexam.protocols.config import AgentConfig
-from peerexam.protocols.consistency_plan import hypothetical_plan
-from peerexam.protocols.hypothetical import TEMPLATES, Asking, Hypothetical, Said, plain
-from peerexam.protocols.hypothetical_measures import hypothetical_result
-from peerexam.protocols.own_choice import ask_hypothetically, read_letter
-from peerexam.protocols.study import Collected, study_config
-from peerexam.protocols.study_result import StudyResult
+from peerexam.protocols.config.models import AgentConfig
+from peerexam.protocols.studies.base import Collected, study_config
+from peerexam.protocols.studies.consistency.hypothetical import (
+    TEMPLATES,
+    Asking,
+    Hypothetical,
+    Said,
+    plain,
+)
+from peerexam.protocols.studies.consistency.hypothetical_measures import hypothetical_result
+from peerexam.protocols.studies.consistency.own_choice import ask_hypothetically, read_letter
+from peerexam.protocols.studies.consistency.plan import hypothetical_plan
+from peerexam.protocols.studies.result import StudyResult
 from peerexam.stats.core.estimate import Estimate
 from peerexam.tasks.consistency.prompt_file import load_prompts
 

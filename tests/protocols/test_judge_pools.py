@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from peerexam.calls import Json
 from peerexam.cli import main
-from peerexam.protocols.judge_pools import MOST_JUDGES
-from peerexam.protocols.voting import ExamInfo, JudgeInfo, TallySettings, tally
+from peerexam.protocols.standings.judge_pools import MOST_JUDGES
+from peerexam.protocols.standings.voting import ExamInfo, JudgeInfo, TallySettings, tally
 from peerexam.records import Mark, Verdict, Winner
 from peerexam.runfolder import RunFolder
 

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from peerexam.errors import ConfigError
-from peerexam.protocols.config import ExamConfig
-from peerexam.protocols.loading import dump_config, load_agents, load_config
-from peerexam.protocols.own_answers import own_answers
+from peerexam.protocols.config.loading import dump_config, load_agents, load_config
+from peerexam.protocols.config.models import ExamConfig
+from peerexam.protocols.config.own_answers import own_answers
 
 TWO = """\
 agents:

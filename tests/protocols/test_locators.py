@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from peerexam.errors import SetupError
-from peerexam.protocols.locators import (
+from peerexam.protocols.studies.mistakes.backtracking.locators import (
     CURVE,
     Locator,
     given_locations,

@@ -16,8 +16,17 @@ from peerexam.calls import Completion, Request
 from peerexam.errors import PermanentError
 from peerexam.examiners.mistakes.finding import Method
 from peerexam.examiners.prompting.library import PromptLibrary
-from peerexam.protocols.config import AgentConfig, Budget, Limits
-from peerexam.protocols.mistake_finding import (
+from peerexam.protocols.config.models import AgentConfig, Budget, Limits
+from peerexam.protocols.studies.base import study_config
+from peerexam.protocols.studies.mistakes.finding.data_statistics import check_dyck, task_counts
+from peerexam.protocols.studies.mistakes.finding.measures import (
+    ALL_AGENTS,
+    finding_result,
+    located,
+    measures,
+)
+from peerexam.protocols.studies.mistakes.finding.plan import finding_plan
+from peerexam.protocols.studies.mistakes.finding.protocol import (
     METHODS,
     Find,
     Finding,
@@ -26,11 +35,7 @@ from peerexam.protocols.mistake_finding import (
     find_mistakes,
     write_finds,
 )
-from peerexam.protocols.mistake_measures import ALL_AGENTS, finding_result, located, measures
-from peerexam.protocols.mistake_plan import finding_plan
-from peerexam.protocols.mistake_statistics import check_dyck, task_counts
-from peerexam.protocols.study import study_config
-from peerexam.protocols.study_result import Measure, read_result, write_result
+from peerexam.protocols.studies.result import Measure, read_result, write_result
 from peerexam.runfolder import read_jsonl
 from peerexam.stats.mistakes.location import location_accuracy
 from peerexam.tasks.mistakes.traces import TASKS, Trace, load_traces

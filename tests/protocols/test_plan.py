@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from peerexam.protocols.config import ExamConfig
-from peerexam.protocols.plan import Line, plan
-from peerexam.protocols.ranking import METHODS
-from peerexam.protocols.spans import Span, comparisons, longest_path, mean_comparisons
+from peerexam.protocols.config.models import ExamConfig
+from peerexam.protocols.exam.ranking import METHODS
+from peerexam.protocols.planning.plan import Line, plan
+from peerexam.protocols.planning.ranges import Span, comparisons, longest_path, mean_comparisons
 
 
 def exam(agents: list[dict[str, Any]], **changes: Any) -> ExamConfig:

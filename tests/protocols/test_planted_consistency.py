@@ -16,13 +16,13 @@ from typing import Any
 import pytest
 
 from peerexam.calls import Request
-from peerexam.protocols.consistency import ask_sums
-from peerexam.protocols.consistency_measures import sums_result
-from peerexam.protocols.hypothetical import Asking
-from peerexam.protocols.hypothetical_measures import hypothetical_result
-from peerexam.protocols.own_choice import ask_hypothetically
-from peerexam.protocols.program_measures import programs_result
-from peerexam.protocols.program_parts import EXAMPLES, GeoItem, write_programs
+from peerexam.protocols.studies.consistency.hypothetical import Asking
+from peerexam.protocols.studies.consistency.hypothetical_measures import hypothetical_result
+from peerexam.protocols.studies.consistency.own_choice import ask_hypothetically
+from peerexam.protocols.studies.consistency.program_measures import programs_result
+from peerexam.protocols.studies.consistency.programs import EXAMPLES, GeoItem, write_programs
+from peerexam.protocols.studies.consistency.sum_measures import sums_result
+from peerexam.protocols.studies.consistency.sums import ask_sums
 from peerexam.tasks.consistency.arithmetic import graph_of
 from peerexam.tasks.consistency.funql import parse_funql
 from peerexam.tasks.consistency.geoquery import GeoQuestion

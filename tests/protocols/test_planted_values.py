@@ -18,15 +18,18 @@ import pytest
 
 from peerexam.agents.function import ScriptedAgent
 from peerexam.calls import Request
-from peerexam.protocols.backtracking_measures import backtracking_result, backtracking_rows
-from peerexam.protocols.backtracking_study import Backtracking, backtrack_all
-from peerexam.protocols.discrimination import Discrimination
-from peerexam.protocols.discrimination_study import discriminate
-from peerexam.protocols.locators import locators_from
-from peerexam.protocols.mistake_finding import Finding, find_mistakes
-from peerexam.protocols.mistake_measures import finding_result
-from peerexam.protocols.self_bias_study import study_self_bias
-from peerexam.protocols.variations import variations_of
+from peerexam.protocols.studies.discrimination.protocol import Discrimination
+from peerexam.protocols.studies.discrimination.study import discriminate
+from peerexam.protocols.studies.discrimination.variations import variations_of
+from peerexam.protocols.studies.mistakes.backtracking.locators import locators_from
+from peerexam.protocols.studies.mistakes.backtracking.measures import (
+    backtracking_result,
+    backtracking_rows,
+)
+from peerexam.protocols.studies.mistakes.backtracking.study import Backtracking, backtrack_all
+from peerexam.protocols.studies.mistakes.finding.measures import finding_result
+from peerexam.protocols.studies.mistakes.finding.protocol import Finding, find_mistakes
+from peerexam.protocols.studies.self_bias.study import study_self_bias
 from peerexam.stats.core.proportions import wilson
 from peerexam.tasks.benchmarks.base import Item
 from peerexam.tasks.benchmarks.gsm8k import GSM8K

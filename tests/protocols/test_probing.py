@@ -16,14 +16,14 @@ from peerexam.errors import ConnectionFailedError
 from peerexam.examiners.injection import ATTACKS, CANARIES
 from peerexam.examiners.judging.by_prompt import PromptJudge
 from peerexam.examiners.prompting.library import PromptLibrary
-from peerexam.protocols.config import AgentConfig, ExamConfig
-from peerexam.protocols.finishing import tally_folder
-from peerexam.protocols.loading import load_config
-from peerexam.protocols.plan import plan
-from peerexam.protocols.probing import STYLES, ProbePlan, probe_judges
-from peerexam.protocols.probing_agents import judges_only, probe_agents
-from peerexam.protocols.rerunning import add, rejudge
-from peerexam.protocols.runner import run_exam
+from peerexam.protocols.config.loading import load_config
+from peerexam.protocols.config.models import AgentConfig, ExamConfig
+from peerexam.protocols.exam.injection_probe import STYLES, ProbePlan, probe_judges
+from peerexam.protocols.planning.plan import plan
+from peerexam.protocols.run.finishing import tally_folder
+from peerexam.protocols.run.rejudge_and_add import add, rejudge
+from peerexam.protocols.run.runner import run_exam
+from peerexam.protocols.studies.injection import judges_only, probe_agents
 from peerexam.records import PLAIN, Probe
 from peerexam.report.html import write_report
 from peerexam.report.tables import standings_text

@@ -7,12 +7,18 @@ from pathlib import Path
 
 from peerexam.agents.function import ScriptedAgent
 from peerexam.calls import Completion, Request
-from peerexam.protocols.config import AgentConfig
-from peerexam.protocols.consistency_plan import programs_plan
-from peerexam.protocols.program_measures import programs_result
-from peerexam.protocols.program_parts import EXAMPLES, GeoItem, Parse, shots, write_programs
-from peerexam.protocols.study import Collected, study_config
-from peerexam.protocols.study_result import StudyResult
+from peerexam.protocols.config.models import AgentConfig
+from peerexam.protocols.studies.base import Collected, study_config
+from peerexam.protocols.studies.consistency.plan import programs_plan
+from peerexam.protocols.studies.consistency.program_measures import programs_result
+from peerexam.protocols.studies.consistency.programs import (
+    EXAMPLES,
+    GeoItem,
+    Parse,
+    shots,
+    write_programs,
+)
+from peerexam.protocols.studies.result import StudyResult
 from peerexam.stats.core.estimate import Estimate
 from peerexam.tasks.consistency.funql import parse_funql
 from peerexam.tasks.consistency.geoquery import GeoQuestion

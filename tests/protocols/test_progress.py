@@ -12,7 +12,7 @@ from peerexam.agents.function import ScriptedAgent
 from peerexam.agents.layers.watched import Watched
 from peerexam.calls import Completion, Message, Request, Usage
 from peerexam.errors import OverloadedError
-from peerexam.protocols.progress import Progress
+from peerexam.protocols.session.progress import Progress
 
 REQUEST = Request((Message("user", "?"),))
 

@@ -13,13 +13,13 @@ from peerexam.agents.function import Reply, ScriptedAgent
 from peerexam.calls import Completion, Request
 from peerexam.errors import BadKeyError, ConfigError, ContextTooLongError, PeerexamError
 from peerexam.examiners.questions.levels import LEVELS
-from peerexam.protocols.config import AgentConfig, ExamConfig
-from peerexam.protocols.loading import load_config
-from peerexam.protocols.plan import Line, plan
-from peerexam.protocols.rerunning import add, rejudge
-from peerexam.protocols.runner import run_exam
-from peerexam.protocols.setting import QuestionSet
-from peerexam.protocols.setup_digest import setup_digest
+from peerexam.protocols.config.loading import load_config
+from peerexam.protocols.config.models import AgentConfig, ExamConfig
+from peerexam.protocols.planning.plan import Line, plan
+from peerexam.protocols.questions.sealing import QuestionSet
+from peerexam.protocols.run.folder.setup_digest import setup_digest
+from peerexam.protocols.run.rejudge_and_add import add, rejudge
+from peerexam.protocols.run.runner import run_exam
 from peerexam.runfolder import RunFolder
 
 KINDS = ("oldest", "longest", "deepest")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from peerexam.protocols.ranking import (
+from peerexam.protocols.exam.ranking import (
     METHODS,
     Groups,
     insert,
@@ -17,7 +17,7 @@ from peerexam.protocols.ranking import (
     rank_merge,
     round_robin,
 )
-from peerexam.protocols.spans import comparisons, longest_path
+from peerexam.protocols.planning.ranges import comparisons, longest_path
 
 
 def names(n: int) -> list[str]:

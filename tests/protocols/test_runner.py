@@ -10,11 +10,11 @@ import peerexam
 from peerexam.agents.function import FunctionAgent, ScriptedAgent
 from peerexam.calls import Completion, Request
 from peerexam.errors import BadKeyError, BudgetReachedError, SetupError
-from peerexam.protocols.config import AgentConfig, ExamConfig, RoleName
-from peerexam.protocols.finishing import tally_folder
-from peerexam.protocols.loading import dump_config, load_config
-from peerexam.protocols.rerunning import add, rejudge
-from peerexam.protocols.runner import default_folder, run, run_exam
+from peerexam.protocols.config.loading import dump_config, load_config
+from peerexam.protocols.config.models import AgentConfig, ExamConfig, RoleName
+from peerexam.protocols.run.finishing import tally_folder
+from peerexam.protocols.run.rejudge_and_add import add, rejudge
+from peerexam.protocols.run.runner import default_folder, run, run_exam
 from peerexam.runfolder import RunFolder
 
 RECORDS = ("questions", "answers", "marks", "verdicts", "rankings")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from peerexam.errors import SetupError
-from peerexam.protocols.same_model import joined, model_identity, same_models, within
+from peerexam.protocols.standings.same_model import joined, model_identity, same_models, within
 
 OPENAI = {"provider": "openai", "model": "m", "endpoint": "https://one.example/v1"}
 LANGCHAIN = {"provider": "langchain", "class": "x.ChatX", "model": "m", "fields": {"n": 1}}

@@ -12,8 +12,8 @@ import pytest
 
 from peerexam.cli import main
 from peerexam.errors import RecordFileError, SetupError
-from peerexam.protocols.self_bias_study import study_self_bias
-from peerexam.protocols.standings_json import plain
+from peerexam.protocols.standings.as_json import plain
+from peerexam.protocols.studies.self_bias.study import study_self_bias
 from peerexam.report.judges_view import self_preference_rows
 from peerexam.report.numbers import probability, signed
 from peerexam.report.tables import standings_text

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from peerexam.examiners.simulated.spec import SimSpec
-from peerexam.protocols.selftest import PLAYERS, SelftestReport, selftest
-from peerexam.protocols.selftest_exam import hold_exam
-from peerexam.protocols.selftest_tables import sample_comparisons
+from peerexam.protocols.selftest.exam import hold_exam
+from peerexam.protocols.selftest.proof import PLAYERS, SelftestReport, selftest
+from peerexam.protocols.selftest.tables import sample_comparisons
 
 
 @pytest.fixture(scope="module")

@@ -13,9 +13,9 @@ from peerexam.errors import BudgetReachedError, SetupError
 from peerexam.examiners.base import Examiner, FollowUp, Paper, Style
 from peerexam.examiners.prompting.library import PromptLibrary
 from peerexam.examiners.questions.writing import ModelExaminer, SettingOptions
-from peerexam.protocols.question_desk import MOST_AVOIDED
-from peerexam.protocols.repetitions import RepetitionRules
-from peerexam.protocols.setting import QuestionSet, set_questions
+from peerexam.protocols.questions.duplicate_filter import MOST_AVOIDED
+from peerexam.protocols.questions.repetitions import RepetitionRules
+from peerexam.protocols.questions.sealing import QuestionSet, set_questions
 from peerexam.records import Answer, Domain, Question
 
 TIDES, BREAD = Domain("tides"), Domain("bread")

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from peerexam.agents.function import Reply, ScriptedAgent
 from peerexam.calls import Request
 from peerexam.errors import PermanentError
-from peerexam.protocols.config import ExamConfig
-from peerexam.protocols.progress import Progress
-from peerexam.protocols.runner import run_exam
+from peerexam.protocols.config.models import ExamConfig
+from peerexam.protocols.run.runner import run_exam
+from peerexam.protocols.session.progress import Progress
 from peerexam.runfolder import TornTailWarning
 from peerexam.runfolder.checkpoint import Checkpoint, read_checkpoint
 

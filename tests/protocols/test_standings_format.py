@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from peerexam.protocols.config import ExamConfig
-from peerexam.protocols.runner import run_exam
+from peerexam.protocols.config.models import ExamConfig
+from peerexam.protocols.run.runner import run_exam
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "standings-format.md"
 PLAYERS = ("player-one", "player-two", "player-three")

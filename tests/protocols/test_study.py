@@ -10,11 +10,11 @@ import pytest
 from peerexam import FunctionAgent
 from peerexam.calls import Message, Request
 from peerexam.errors import ConfigError, SetupError
-from peerexam.protocols.config import AgentConfig, Budget, Limits
-from peerexam.protocols.spans import exactly
-from peerexam.protocols.study import Reply, Study, ask, study_config, studying
-from peerexam.protocols.study_plan import StudyWork, study_plan
-from peerexam.protocols.study_result import Measure, StudyResult, read_result, write_result
+from peerexam.protocols.config.models import AgentConfig, Budget, Limits
+from peerexam.protocols.planning.ranges import exactly
+from peerexam.protocols.studies.base import Reply, Study, ask, study_config, studying
+from peerexam.protocols.studies.plan import StudyWork, study_plan
+from peerexam.protocols.studies.result import Measure, StudyResult, read_result, write_result
 from peerexam.stats.core.estimate import Estimate
 
 Chat = list[dict[str, str]]

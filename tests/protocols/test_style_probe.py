@@ -11,9 +11,9 @@ import pytest
 
 from peerexam import FunctionAgent
 from peerexam.errors import SetupError
-from peerexam.protocols.config import AgentConfig
-from peerexam.protocols.style_probe import Sample, draw_samples
-from peerexam.protocols.style_study import StyleCast, StyleResult, study_style, style_cast
+from peerexam.protocols.config.models import AgentConfig
+from peerexam.protocols.studies.style.protocol import Sample, draw_samples
+from peerexam.protocols.studies.style.study import StyleCast, StyleResult, study_style, style_cast
 from peerexam.records import Answer, Question
 from peerexam.report.style_page import conclusion, style_page, style_text
 from peerexam.runfolder import RunFolder, read_jsonl

@@ -10,9 +10,9 @@ import pytest
 
 from peerexam.calls import Json
 from peerexam.cli import main
-from peerexam.protocols.config import ExamConfig
-from peerexam.protocols.finishing import tally_folder
-from peerexam.protocols.runner import run_exam
+from peerexam.protocols.config.models import ExamConfig
+from peerexam.protocols.run.finishing import tally_folder
+from peerexam.protocols.run.runner import run_exam
 from peerexam.runfolder import RunFolder
 
 PLAYERS = ("ann", "ann-warm", "bea", "cat")

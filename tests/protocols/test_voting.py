@@ -13,7 +13,13 @@ import numpy as np
 import pytest
 
 from peerexam.calls import Json
-from peerexam.protocols.voting import ExamInfo, FitnessLimits, JudgeInfo, TallySettings, tally
+from peerexam.protocols.standings.voting import (
+    ExamInfo,
+    FitnessLimits,
+    JudgeInfo,
+    TallySettings,
+    tally,
+)
 from peerexam.records import Answer, Mark, Question, Ranking, Verdict, Winner
 from peerexam.report.conclusion import basis, headline
 from peerexam.stats.ranking.votes import METHODS, Method

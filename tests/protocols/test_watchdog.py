@@ -14,10 +14,10 @@ import pytest
 from peerexam.agents.base import Agent
 from peerexam.agents.function import FunctionAgent, ScriptedAgent
 from peerexam.calls import Completion, Request
-from peerexam.protocols.config import ExamConfig
-from peerexam.protocols.progress import Lane, Progress
-from peerexam.protocols.runner import run_exam
-from peerexam.protocols.watchdog import Watchdog, watching
+from peerexam.protocols.config.models import ExamConfig
+from peerexam.protocols.run.runner import run_exam
+from peerexam.protocols.session.progress import Lane, Progress
+from peerexam.protocols.session.watchdog import Watchdog, watching
 
 
 class Clock:

@@ -13,8 +13,8 @@ from peerexam.agents.function import ScriptedAgent
 from peerexam.calls import Completion, Request
 from peerexam.cli import main
 from peerexam.ledger.reading import SqliteReader, reading
-from peerexam.protocols.config import ExamConfig
-from peerexam.protocols.runner import in_own_loop, run_exam
+from peerexam.protocols.config.models import ExamConfig
+from peerexam.protocols.run.runner import in_own_loop, run_exam
 from peerexam.report.html import write_report
 from peerexam.runfolder import RunFolder
 

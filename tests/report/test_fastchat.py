@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from peerexam.cli import main
-from peerexam.protocols.counted import counted_results
+from peerexam.protocols.export import counted_results
 from peerexam.records import Answer, Mark, Question, Verdict, Winner
 from peerexam.report.battles import export_battles
 from peerexam.report.fastchat import export_fastchat, file_name

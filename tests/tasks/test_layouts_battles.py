@@ -11,7 +11,7 @@ import pytest
 from peerexam.cli import main
 from peerexam.errors import RecordFileError, SetupError
 from peerexam.printable import plain
-from peerexam.protocols.finishing import tally_folder
+from peerexam.protocols.run.finishing import tally_folder
 from peerexam.records import Verdict
 from peerexam.runfolder import RunFolder
 from peerexam.tasks.importers.importing import import_run, read_source

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from peerexam.errors import RecordFileError, SetupError
-from peerexam.protocols.finishing import tally_folder
+from peerexam.protocols.run.finishing import tally_folder
 from peerexam.records import Answer, Question
 from peerexam.runfolder import RunFolder
 from peerexam.tasks.importers.importing import import_run, read_source

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from peerexam.errors import RecordFileError, SetupError
-from peerexam.protocols.finishing import tally_folder
+from peerexam.protocols.run.finishing import tally_folder
 from peerexam.runfolder import RunFolder
 from peerexam.tasks.importers.importing import import_run, read_source
 from peerexam.tasks.importers.layouts.arena_hard import LABELS

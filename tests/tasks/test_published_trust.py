@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from peerexam.protocols.trust_assessment import Judgements, assess
-from peerexam.protocols.trust_columns import People, verdict_points
+from peerexam.protocols.studies.trust.columns import People, verdict_points
+from peerexam.protocols.studies.trust.measures import Judgements, assess
 from peerexam.stats.core.tables import Comparisons, comparisons_from
 from peerexam.stats.ranking.peer_rank import peer_rank
 from peerexam.stats.trust.inter_annotator import fleiss_kappa

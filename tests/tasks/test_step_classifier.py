@@ -9,7 +9,10 @@ import numpy as np
 import pytest
 
 from peerexam.errors import SetupError
-from peerexam.protocols.reward_training import best_constant, train_held_out
+from peerexam.protocols.studies.mistakes.backtracking.classifier_training import (
+    best_constant,
+    train_held_out,
+)
 from peerexam.tasks.mistakes.step_classifier import CONFIG, WEIGHTS, StepClassifier, load_classifier
 from peerexam.tasks.mistakes.step_examples import step_examples, wrong_steps
 from peerexam.tasks.mistakes.step_features import COLUMNS, step_features

@@ -15,8 +15,8 @@ from peerexam.agents.function import FunctionAgent
 from peerexam.agents.layers.stack import LayerSettings, wrap
 from peerexam.calls import Completion, Message, Request, request_key
 from peerexam.ledger.opening import open_ledger
-from peerexam.protocols.config import ExamConfig
-from peerexam.protocols.runner import run_exam
+from peerexam.protocols.config.models import ExamConfig
+from peerexam.protocols.run.runner import run_exam
 
 ASK = Request((Message("user", "Why?"),))
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from peerexam.agents.spec import parse_model
 from peerexam.errors import ConfigError
-from peerexam.protocols.config import AgentConfig
-from peerexam.protocols.loading import load_agents
+from peerexam.protocols.config.loading import load_agents
+from peerexam.protocols.config.models import AgentConfig
 
 _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9._-]+")
 

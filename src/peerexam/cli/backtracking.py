@@ -10,14 +10,21 @@ from peerexam.cli import COMPLETE
 from peerexam.cli.mistakes import tasks_from
 from peerexam.cli.output import columns, note, plain, say, say_json
 from peerexam.cli.studying import config_from, folder_of, perform
-from peerexam.protocols.backtracking_measures import backtracking_result
-from peerexam.protocols.backtracking_plan import backtracking_plan
-from peerexam.protocols.backtracking_study import Backtracking, backtrack_all, write_backtracks
-from peerexam.protocols.locators import Locator, locators_from
-from peerexam.protocols.mistake_finding import drawn
-from peerexam.protocols.progress import Progress
-from peerexam.protocols.reward_training import HeldOut, train_held_out
-from peerexam.protocols.study_result import StudyResult
+from peerexam.protocols.session.progress import Progress
+from peerexam.protocols.studies.mistakes.backtracking.classifier_training import (
+    HeldOut,
+    train_held_out,
+)
+from peerexam.protocols.studies.mistakes.backtracking.locators import Locator, locators_from
+from peerexam.protocols.studies.mistakes.backtracking.measures import backtracking_result
+from peerexam.protocols.studies.mistakes.backtracking.plan import backtracking_plan
+from peerexam.protocols.studies.mistakes.backtracking.study import (
+    Backtracking,
+    backtrack_all,
+    write_backtracks,
+)
+from peerexam.protocols.studies.mistakes.finding.protocol import drawn
+from peerexam.protocols.studies.result import StudyResult
 from peerexam.report.grid import grid
 from peerexam.report.reward_curve import write_curve
 from peerexam.tasks.mistakes.step_classifier import check_classifier

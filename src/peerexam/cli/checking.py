@@ -14,8 +14,8 @@ from peerexam.cli.agent_files import read_agents
 from peerexam.cli.interrupt import run_interruptibly
 from peerexam.cli.output import plain, say, say_json
 from peerexam.errors import PeerexamError
-from peerexam.protocols.checks import PLAYS_DIRECTLY, agent_spec
-from peerexam.protocols.config import AgentConfig
+from peerexam.protocols.config.checks import PLAYS_DIRECTLY, agent_spec
+from peerexam.protocols.config.models import AgentConfig
 
 _QUESTION = "What is the capital of France? Answer in one word."
 _SECONDS = 120.0
@@ -81,7 +81,7 @@ def check_models(models: Sequence[str], *, as_json: bool) -> int:
 
 def check_exam(path: str, *, as_json: bool) -> int:
     """Ask every agent of an exam one short question."""
-    from peerexam.protocols.loading import load_config
+    from peerexam.protocols.config.loading import load_config
 
     return _check(list(load_config(path, environ=os.environ).agents), as_json=as_json)
 

@@ -43,12 +43,12 @@ def _settle(arguments: argparse.Namespace) -> None:
     for value in vars(arguments).values():
         for text in value if isinstance(value, list | tuple) else (value,):
             if isinstance(text, str) and os.path.isdir(text):
-                from peerexam.protocols.adopting import is_half_done
+                from peerexam.protocols.run.folder.swap import is_half_done
                 from peerexam.runfolder import RunFolder
 
                 folder = RunFolder(Path(text))
                 if is_half_done(folder):
-                    from peerexam.protocols.claiming import settled
+                    from peerexam.protocols.run.folder.lock import settled
 
                     settled(folder)
 

@@ -11,16 +11,16 @@ import numpy as np
 
 from peerexam.cli.studying import config_from, folder_of, perform
 from peerexam.errors import SetupError
-from peerexam.protocols.consistency import ask_sums
-from peerexam.protocols.consistency_measures import sums_result
-from peerexam.protocols.consistency_plan import hypothetical_plan, programs_plan, sums_plan
-from peerexam.protocols.hypothetical import TEMPLATES, Asking
-from peerexam.protocols.hypothetical_measures import hypothetical_result
-from peerexam.protocols.own_choice import ask_hypothetically
-from peerexam.protocols.program_measures import programs_result
-from peerexam.protocols.program_parts import GeoItem, shots, write_programs
-from peerexam.protocols.progress import Progress
-from peerexam.protocols.study_result import StudyResult
+from peerexam.protocols.session.progress import Progress
+from peerexam.protocols.studies.consistency.hypothetical import TEMPLATES, Asking
+from peerexam.protocols.studies.consistency.hypothetical_measures import hypothetical_result
+from peerexam.protocols.studies.consistency.own_choice import ask_hypothetically
+from peerexam.protocols.studies.consistency.plan import hypothetical_plan, programs_plan, sums_plan
+from peerexam.protocols.studies.consistency.program_measures import programs_result
+from peerexam.protocols.studies.consistency.programs import GeoItem, shots, write_programs
+from peerexam.protocols.studies.consistency.sum_measures import sums_result
+from peerexam.protocols.studies.consistency.sums import ask_sums
+from peerexam.protocols.studies.result import StudyResult
 from peerexam.tasks.consistency.arithmetic import GraphSettings, draw_graphs
 from peerexam.tasks.consistency.geoquery import distinct, load_geoquery
 from peerexam.tasks.consistency.geoquery_alignments import (

@@ -10,14 +10,14 @@ from pathlib import Path
 from peerexam.cli.agent_files import read_agents
 from peerexam.cli.studying import config_from, folder_of, perform
 from peerexam.errors import SetupError
-from peerexam.protocols.answer_scoring import kinds_of_judges
-from peerexam.protocols.discrimination import Discrimination
-from peerexam.protocols.discrimination_plan import plan_discrimination
-from peerexam.protocols.discrimination_study import discriminate as hold
-from peerexam.protocols.discrimination_study import drawn
-from peerexam.protocols.progress import Progress
-from peerexam.protocols.study_result import StudyResult
-from peerexam.protocols.variations import variations_of
+from peerexam.protocols.session.progress import Progress
+from peerexam.protocols.studies.discrimination.answer_scoring import kinds_of_judges
+from peerexam.protocols.studies.discrimination.plan import plan_discrimination
+from peerexam.protocols.studies.discrimination.protocol import Discrimination
+from peerexam.protocols.studies.discrimination.study import discriminate as hold
+from peerexam.protocols.studies.discrimination.study import drawn
+from peerexam.protocols.studies.discrimination.variations import variations_of
+from peerexam.protocols.studies.result import StudyResult
 from peerexam.tasks.benchmarks.base import Item
 from peerexam.tasks.benchmarks.registry import benchmark
 from peerexam.tasks.discrimination.candidate_file import EVERY_AGENT, Given, read_candidates

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress as Bar
     from rich.progress import TaskID
 
-    from peerexam.protocols.progress import Progress, Snapshot
+    from peerexam.protocols.session.progress import Progress, Snapshot
 
 _EVERY_ON_TERMINAL = 0.25
 _EVERY_ELSEWHERE = 10.0

@@ -11,13 +11,13 @@ from pathlib import Path
 from peerexam.cli.machine import note_missing_weights
 from peerexam.cli.output import columns, note, plain, say, say_json
 from peerexam.errors import SetupError
-from peerexam.protocols.config import ExamConfig
-from peerexam.protocols.loading import load_config
-from peerexam.protocols.own_answers import pairs_without_judge
-from peerexam.protocols.pilot import nobody_may_judge
-from peerexam.protocols.plan import Line, Plan, plan
-from peerexam.protocols.prices import price_text
-from peerexam.protocols.spans import Span
+from peerexam.protocols.config.loading import load_config
+from peerexam.protocols.config.models import ExamConfig
+from peerexam.protocols.config.own_answers import pairs_without_judge
+from peerexam.protocols.config.prices import price_text
+from peerexam.protocols.planning.plan import Line, Plan, plan
+from peerexam.protocols.planning.ranges import Span
+from peerexam.protocols.run.pilot import nobody_may_judge
 from peerexam.report.grid import grid
 
 _PLAN_HEADS = ("agent", "does", "least", "expected", "most", "tokens", "cost (expected – most)")

@@ -37,7 +37,7 @@ def export_to(folder: Path, arguments: argparse.Namespace) -> int:
 
 
 def _battles(folder: Path, out: Path, arguments: argparse.Namespace) -> int:
-    from peerexam.protocols.counted import counted_results
+    from peerexam.protocols.export import counted_results
 
     counted = counted_results(folder)
     ratings = rate_results(counted.results, counted.confidence)
@@ -122,7 +122,7 @@ def _interval(rating: Rating) -> str:
 
 
 def _fastchat(folder: Path, out: Path, arguments: argparse.Namespace) -> int:
-    from peerexam.protocols.counted import full_mark_of
+    from peerexam.protocols.export import full_mark_of
     from peerexam.report.fastchat import export_fastchat
 
     written = export_fastchat(folder, out, full_mark=full_mark_of(folder))

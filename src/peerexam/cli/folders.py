@@ -21,7 +21,7 @@ def report(arguments: argparse.Namespace) -> int:
     """Print a run's standings, and write its report and tables."""
     from peerexam.cli.running import exit_status
     from peerexam.cli.showing import report_ledger
-    from peerexam.protocols.finishing import set_disagreement, tally_folder
+    from peerexam.protocols.run.finishing import set_disagreement, tally_folder
     from peerexam.report.benchmark_tables import table_3_text, write_tables
     from peerexam.report.conclusion import has_standings
     from peerexam.report.html import write_report

@@ -15,16 +15,16 @@ from peerexam.cli.interrupt import run_interruptibly
 from peerexam.cli.machine import offer_weights
 from peerexam.cli.output import columns, note, plain, say, say_json
 from peerexam.errors import PeerexamError, SetupError
-from peerexam.protocols.checks import PLAYS_DIRECTLY
-from peerexam.protocols.config import ExamConfig
-from peerexam.protocols.generating import (
+from peerexam.protocols.config.checks import PLAYS_DIRECTLY
+from peerexam.protocols.config.models import ExamConfig
+from peerexam.protocols.dataset import (
     Generated,
     default_dataset_folder,
     plan_setting,
 )
-from peerexam.protocols.generating import generate as generate_dataset
-from peerexam.protocols.plan import Plan
-from peerexam.protocols.progress import Progress
+from peerexam.protocols.dataset import generate as generate_dataset
+from peerexam.protocols.planning.plan import Plan
+from peerexam.protocols.session.progress import Progress
 from peerexam.report.export import finish_dataset
 from peerexam.report.parquet import pyarrow_modules
 from peerexam.report.pushing import Hub, how_to_push

@@ -9,9 +9,9 @@ from collections.abc import Coroutine
 from contextlib import suppress
 from typing import Any, TypeVar
 
-from peerexam import event_loop
 from peerexam.agents.layers.draining import WindingUp, wind_up_by
 from peerexam.cli.output import note
+from peerexam.protocols.session import event_loop
 
 T = TypeVar("T")
 

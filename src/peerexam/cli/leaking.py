@@ -8,8 +8,8 @@ from pathlib import Path
 
 from peerexam.cli.output import columns, note, plain, say, say_json
 from peerexam.errors import SetupError
-from peerexam.protocols.leakage_json import COLUMNS, leakage_json, leakage_rows
-from peerexam.protocols.leaking import (
+from peerexam.protocols.studies.leakage.as_json import COLUMNS, leakage_json, leakage_rows
+from peerexam.protocols.studies.leakage.study import (
     LOWER_BOUND,
     AuthorsOverlap,
     LeakageReport,

@@ -32,7 +32,7 @@ def agents(arguments: argparse.Namespace) -> int:
 def prove(arguments: argparse.Namespace) -> int:
     """Plant biases in simulated players, and find them."""
     from peerexam.cli.interrupt import run_interruptibly
-    from peerexam.protocols.selftest import run_selftest
+    from peerexam.protocols.selftest.proof import run_selftest
     from peerexam.report.grid import grid
 
     report = run_interruptibly(run_selftest(arguments.seed))
@@ -155,7 +155,7 @@ def serve(arguments: argparse.Namespace) -> int:
 
 def print_schema(arguments: argparse.Namespace) -> int:
     """Print JSON Schemas."""
-    from peerexam.protocols.config import ExamConfig
+    from peerexam.protocols.config.models import ExamConfig
 
     parts = {}
     if arguments.what in ("all", "config"):

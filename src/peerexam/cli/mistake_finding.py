@@ -10,17 +10,17 @@ from peerexam.cli.mistakes import tasks_from
 from peerexam.cli.studying import config_from, folder_of, perform
 from peerexam.errors import SetupError
 from peerexam.examiners.mistakes.finding import Method
-from peerexam.protocols.mistake_finding import (
+from peerexam.protocols.session.progress import Progress
+from peerexam.protocols.studies.mistakes.finding.measures import finding_result
+from peerexam.protocols.studies.mistakes.finding.plan import finding_plan
+from peerexam.protocols.studies.mistakes.finding.protocol import (
     METHODS,
     Finding,
     drawn,
     find_mistakes,
     write_finds,
 )
-from peerexam.protocols.mistake_measures import finding_result
-from peerexam.protocols.mistake_plan import finding_plan
-from peerexam.protocols.progress import Progress
-from peerexam.protocols.study_result import StudyResult
+from peerexam.protocols.studies.result import StudyResult
 from peerexam.tasks.mistakes.traces import load_traces
 
 

@@ -11,8 +11,16 @@ from peerexam.calls import Json
 from peerexam.cli import COMPLETE
 from peerexam.cli.output import columns, plain, say, say_json
 from peerexam.errors import SetupError
-from peerexam.protocols.annotator_agreement import AnnotatorAgreement, annotator_agreement
-from peerexam.protocols.mistake_statistics import DyckCheck, TaskCounts, check_dyck, task_counts
+from peerexam.protocols.studies.mistakes.finding.annotator_agreement import (
+    AnnotatorAgreement,
+    annotator_agreement,
+)
+from peerexam.protocols.studies.mistakes.finding.data_statistics import (
+    DyckCheck,
+    TaskCounts,
+    check_dyck,
+    task_counts,
+)
 from peerexam.report.grid import grid
 from peerexam.stats.core.estimate import Estimate
 from peerexam.tasks.mistakes.location_votes import read_location_votes

@@ -14,12 +14,12 @@ from peerexam.cli.interrupt import run_interruptibly
 from peerexam.cli.output import note, plain, say, say_json
 from peerexam.errors import SetupError
 from peerexam.examiners.injection import CANARIES
-from peerexam.protocols.config import ExamConfig
-from peerexam.protocols.document import read_document
-from peerexam.protocols.loading import load_config
-from peerexam.protocols.probing import ProbePlan, write_probes
-from peerexam.protocols.probing_agents import ProbedJudge, judges_only, probe_agents
-from peerexam.protocols.progress import Progress
+from peerexam.protocols.config.loading import load_config
+from peerexam.protocols.config.models import ExamConfig
+from peerexam.protocols.config.parsing import read_document
+from peerexam.protocols.exam.injection_probe import ProbePlan, write_probes
+from peerexam.protocols.session.progress import Progress
+from peerexam.protocols.studies.injection import ProbedJudge, judges_only, probe_agents
 from peerexam.runfolder import RunFolder
 from peerexam.stats.core.estimate import Estimate
 from peerexam.stats.judges.attack_success import AttackReport

@@ -17,12 +17,13 @@ from peerexam.cli.interrupt import run_interruptibly
 from peerexam.cli.machine import offer_weights
 from peerexam.cli.output import columns, note, plain, say, say_json
 from peerexam.errors import NoStandingsError, SetupError
-from peerexam.protocols import rerunning, runner
-from peerexam.protocols.checks import PLAYS_DIRECTLY
-from peerexam.protocols.config import ExamConfig
-from peerexam.protocols.outcome import Outcome
-from peerexam.protocols.plan import plan
-from peerexam.protocols.progress import Progress
+from peerexam.protocols.config.checks import PLAYS_DIRECTLY
+from peerexam.protocols.config.models import ExamConfig
+from peerexam.protocols.planning.plan import plan
+from peerexam.protocols.run import rejudge_and_add as rerunning
+from peerexam.protocols.run import runner
+from peerexam.protocols.session.outcome import Outcome
+from peerexam.protocols.session.progress import Progress
 from peerexam.report.conclusion import Standings, has_standings
 from peerexam.report.html import write_report
 from peerexam.report.tables import standings_text

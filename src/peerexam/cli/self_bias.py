@@ -10,8 +10,8 @@ from peerexam.calls import Json
 from peerexam.cli import COMPLETE
 from peerexam.cli.output import columns, note, plain, say, say_json
 from peerexam.errors import SetupError
-from peerexam.protocols.self_bias_study import ROLES, study_self_bias
-from peerexam.protocols.study_result import Measure, StudyResult, write_result
+from peerexam.protocols.studies.result import Measure, StudyResult, write_result
+from peerexam.protocols.studies.self_bias.study import ROLES, study_self_bias
 from peerexam.report.grid import grid
 from peerexam.report.numbers import probability
 

@@ -14,11 +14,11 @@ from peerexam.cli.display import shown
 from peerexam.cli.interrupt import run_interruptibly
 from peerexam.cli.output import columns, note, plain, say, say_json
 from peerexam.errors import SetupError
-from peerexam.protocols.config import Budget, ExamConfig, Limits
-from peerexam.protocols.progress import Progress
-from peerexam.protocols.study import study_config
-from peerexam.protocols.study_plan import StudyPlan
-from peerexam.protocols.study_result import Measure, StudyResult, write_result
+from peerexam.protocols.config.models import Budget, ExamConfig, Limits
+from peerexam.protocols.session.progress import Progress
+from peerexam.protocols.studies.base import study_config
+from peerexam.protocols.studies.plan import StudyPlan
+from peerexam.protocols.studies.result import Measure, StudyResult, write_result
 from peerexam.report.grid import grid
 
 Work = Callable[[Progress, str | None], Coroutine[Any, Any, StudyResult]]

@@ -12,9 +12,9 @@ from peerexam.cli.display import shown
 from peerexam.cli.interrupt import run_interruptibly
 from peerexam.cli.output import columns, note, plain, say, say_json
 from peerexam.errors import SetupError
-from peerexam.protocols.progress import Progress
-from peerexam.protocols.style_probe import draw_samples
-from peerexam.protocols.style_study import StyleResult, study_style, style_cast
+from peerexam.protocols.session.progress import Progress
+from peerexam.protocols.studies.style.protocol import draw_samples
+from peerexam.protocols.studies.style.study import StyleResult, study_style, style_cast
 from peerexam.report.style_page import style_page, style_text
 from peerexam.runfolder import RunFolder
 

@@ -15,9 +15,9 @@ from peerexam.cli.display import shown
 from peerexam.cli.interrupt import run_interruptibly
 from peerexam.cli.output import columns, note, plain, say, say_json
 from peerexam.errors import SetupError
-from peerexam.protocols.progress import Progress
-from peerexam.protocols.trust_assessment import Judgements, assess
-from peerexam.protocols.trusting import (
+from peerexam.protocols.session.progress import Progress
+from peerexam.protocols.studies.trust.measures import Judgements, assess
+from peerexam.protocols.studies.trust.study import (
     judge_labels,
     judgements_asked,
     judging_config,

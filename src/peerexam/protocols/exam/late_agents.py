@@ -1,0 +1,162 @@
+"""One more agent joins a question that has been examined: only the missing cells are played."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from peerexam.examiners.base import Judge
+from peerexam.protocols.exam.comparing import Comparison, compare
+from peerexam.protocols.exam.examination import (
+    Block,
+    Cast,
+    Rules,
+    examine,
+    follow_up,
+    judge_answers,
+    panel,
+    split_follow_ups,
+)
+from peerexam.protocols.exam.ranking import insert
+from peerexam.protocols.session.concurrency import both, together
+from peerexam.records import Answer, Question, Ranking, Verdict
+
+
+def joined_late(name: str) -> str:
+    """The note that a run carries on an agent that joined it."""
+    return f"{name} joined after the exam"
+
+
+async def examine_with_joined(
+    question: Question, cast: Cast, rules: Rules, joined: Sequence[str]
+) -> Block:
+    """Hold the examination as it was held: the exam's own agents, then each that joined later.
+
+    It leaves the records that `add` left, and asks nothing that was asked then.
+
+    Args:
+        question: Of the first round.
+        cast: Everyone.
+        rules: How the question is examined.
+        joined: Who joined, in that order.
+    """
+    block = await examine(question, _without(cast, joined), rules)
+    for place, name in enumerate(joined):
+        block = await join(name, block, _without(cast, joined[place + 1 :]), rules)
+    return block
+
+
+def _without(cast: Cast, names: Sequence[str]) -> Cast:
+    return Cast(
+        {name: role for name, role in cast.examiners.items() if name not in names},
+        {name: role for name, role in cast.examinees.items() if name not in names},
+        {name: role for name, role in cast.judges.items() if name not in names},
+    )
+
+
+async def join(name: str, block: Block, cast: Cast, rules: Rules) -> Block:
+    """Play an agent's missing cells on one question of the first round.
+
+    Args:
+        name: Who joins; an examinee of the cast, a judge too where it has the role.
+        block: The question as it stands.
+        cast: Everyone, the newcomer among them.
+        rules: How the question is examined.
+    """
+    question = block.question
+    answers = list(block.answers)
+    new = await cast.examinees[name].answer(question) if name in cast.examinees else None
+    if new is not None:
+        answers.append(new)
+    placed = await together(
+        _place(judge, question, new, block, rules)
+        for judge in panel(question, cast, rules)
+        if judge.name != name and new is not None and new.state == "ok"
+    )
+    judged = await _also_judge(name, replace(block, answers=answers), cast, rules)
+    merged = _merged(judged, placed)
+    if new is None or new.state != "ok":
+        return merged
+    new_marks = [mark for mark in merged.marks if mark.examinee == name]
+    deeper = await follow_up(question, [new], new_marks, cast, rules)
+    followed = split_follow_ups(deeper)
+    followed["follow_ups"] = [*merged.follow_ups, *followed["follow_ups"]]
+    return replace(merged, **followed)
+
+
+async def _also_judge(name: str, block: Block, cast: Cast, rules: Rules) -> Block:
+    """The block and its follow-ups, with what the newcomer as a judge says of their answers."""
+    own, deeper = await both(
+        _as_judge(name, block.question, block.answers, cast, rules),
+        together(_also_judge(name, child, cast, rules) for child in block.follow_ups),
+    )
+    return _merged(replace(block, follow_ups=deeper), [own])
+
+
+async def _as_judge(
+    name: str, question: Question, answers: Sequence[Answer], cast: Cast, rules: Rules
+) -> Block:
+    """The newcomer judges everyone's answers, as it would have in the exam."""
+    if name not in cast.judges:
+        return Block(question)
+    alone = Cast({}, {}, {name: cast.judges[name]})
+    return await judge_answers(question, answers, alone, replace(rules, rounds=0))
+
+
+async def _place(
+    judge: Judge, question: Question, new: Answer, block: Block, rules: Rules
+) -> Block:
+    """One judge marks the new answer and finds its place in the ranking that stands."""
+    own = rules.is_own(judge.name, new.examinee)
+    marks = [await judge.mark(question, new)] if rules.marks and not own else []
+    by_name = {answer.examinee: answer for answer in block.answers if answer.state == "ok"}
+    made: dict[tuple[str, str], Comparison] = {}
+
+    async def points(a: str, b: str) -> float | None:
+        at = {**by_name, new.examinee: new}
+        made[a, b] = await compare(judge, question, at[a], at[b], rules.disagreement)
+        return made[a, b].points
+
+    standing = next((r for r in block.rankings if r.judge == judge.name), None)
+    rankings: list[Ranking] = []
+    others = [name for name in by_name if not rules.is_own(judge.name, name)]
+    if rules.ranking != "none" and not own and others:
+        order = [list(group) for group in standing.order] if standing else [[others[0]]]
+        groups = await insert(new.examinee, order, points)
+        unranked = standing.unranked if standing else ()
+        rankings = [_ranked(question, judge.name, groups, unranked, made, new.examinee)]
+    if rules.self_preference and judge.name in by_name and not own:
+        await points(judge.name, new.examinee)
+    return Block(question, (), marks, list(_verdicts(made)), rankings)
+
+
+def _ranked(
+    question: Question,
+    judge: str,
+    groups: Sequence[Sequence[str]],
+    unranked: Sequence[str],
+    made: Mapping[tuple[str, str], Comparison],
+    newcomer: str,
+) -> Ranking:
+    order = [tuple(sorted(group)) for group in groups]
+    if all(comparison.points is None for comparison in made.values()):
+        order = [tuple(name for name in group if name != newcomer) for group in order]
+        unranked = sorted((*unranked, newcomer))
+    return Ranking(question.id, judge, tuple(g for g in order if g), tuple(unranked))
+
+
+def _verdicts(made: Mapping[tuple[str, str], Comparison]) -> list[Verdict]:
+    return [v for pair in sorted(made) for v in (made[pair].forward, made[pair].backward)]
+
+
+def _merged(block: Block, parts: Sequence[Block]) -> Block:
+    """The block with new records; a judge's new ranking takes the place of its old one."""
+    rankings = {ranking.judge: ranking for ranking in block.rankings}
+    for part in parts:
+        rankings.update({ranking.judge: ranking for ranking in part.rankings})
+    return replace(
+        block,
+        marks=[*block.marks, *(mark for part in parts for mark in part.marks)],
+        verdicts=[*block.verdicts, *(v for part in parts for v in part.verdicts)],
+        rankings=list(rankings.values()),
+    )

@@ -1,0 +1,4 @@
+"""The folder of a run: who may write it, on what its results rest, what has changed since.
+
+Begin with `lock`.
+"""

@@ -1,0 +1,164 @@
+"""Examining a set of questions into a run's folder: the loop that every protocol shares.
+
+Blocks of records are written in the order of the questions, so that a resumed run leaves the same
+bytes as an undisturbed one. A question is written whole or not at all.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import ExitStack, aclosing
+from dataclasses import dataclass, field
+
+from peerexam.agents.layers.budgets.meter import Admission
+from peerexam.calls import State
+from peerexam.errors import BudgetReachedError
+from peerexam.examiners.answering import is_cut
+from peerexam.examiners.prompting.overflow import is_overflow
+from peerexam.protocols.exam.examination import Block
+from peerexam.protocols.run.resume import Nothing, Standing
+from peerexam.protocols.session.concurrency import in_order
+from peerexam.records import Answer, Question
+from peerexam.runfolder import RecordWriter, RunFolder
+
+_OFTEN, _SHARE = 5, 0.2
+"""So many answers of an agent, and such a share of them, are warned of where they are cut."""
+
+_log = logging.getLogger("peerexam")
+
+
+@dataclass(slots=True)
+class Tally:
+    """What happened while the questions were examined.
+
+    Attributes:
+        examined: Questions of the first round that are written whole.
+        failures: Failed calls behind the records, by agent and role.
+        why: What the first of them said, by agent and role.
+        follow_ups: Follow-ups that were due, had or not.
+        lost_follow_ups: Those that could not be had.
+        too_long: Judgements that are missing since the answers did not fit, by agent and role.
+        lost: Why agents were given up, by agent.
+        odd_endings: Usable replies with an odd finish reason, by agent and that reason.
+        stopped: Why the run ended early, None where it did not.
+        inherited: What was missing before it began, None where nothing was.
+        again: What asks failed calls again, in words.
+    """
+
+    examined: int = 0
+    failures: Counter[str] = field(default_factory=Counter)
+    why: dict[str, str] = field(default_factory=dict)
+    follow_ups: int = 0
+    lost_follow_ups: int = 0
+    too_long: Counter[str] = field(default_factory=Counter)
+    lost: Mapping[str, str] = field(default_factory=dict)
+    odd_endings: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    stopped: str | None = None
+    inherited: str | None = None
+    again: str = "the same command asks them again"
+    _answered: Counter[str] = field(default_factory=Counter)
+    _cut: Counter[str] = field(default_factory=Counter)
+
+    def note_answer(self, answer: Answer) -> None:
+        """Take note of an answer; whose are often cut at the length limit is warned of, once."""
+        name = answer.examinee
+        self.count(f"{name} as examinee", answer.state, answer.reason)
+        self._answered[name] += 1
+        if not is_cut(answer.state, answer.reason):
+            return
+        self._cut[name] += 1
+        cut, of = self._cut[name], self._answered[name]
+        if cut == _OFTEN and cut / of >= _SHARE:
+            _log.warning(
+                "%d of %d answers of %s so far were cut at the length limit: raise "
+                "answers.max_tokens (or the agent's own), or ask for shorter answers",
+                cut,
+                of,
+                name,
+            )
+
+    def count(self, who: str, state: State, reason: str | None) -> None:
+        """Take note of a record, where the call behind it failed."""
+        if state == "error" and is_overflow(reason):
+            self.too_long[who] += 1
+        elif state == "error":
+            self.failures[who] += 1
+            self.why.setdefault(who, reason or "no reason given")
+
+
+async def examine_all(
+    questions: Iterable[Question],
+    examine: Callable[[Question], Awaitable[Block]],
+    folder: RunFolder,
+    admission: Admission,
+    window: int,
+    standing: Standing | Nothing | None = None,
+) -> Tally:
+    """Examine questions, `window` at a time, and write their records.
+
+    Args:
+        questions: Of the first round; they are written first, follow-ups behind them.
+        examine: Examines one question.
+        folder: Where the records go.
+        admission: Asked before each question; without room, only what is paid for is replayed.
+        window: How many questions are worked on at once.
+        standing: What an earlier session left under the same set-up and is not gone over again;
+            None goes over everything.
+    """
+    tally = Tally()
+    held = list(questions)
+
+    async def guarded(question: Question) -> Block | None:
+        # Without room a question is still replayed, as far as the ledger holds all of it.
+        await admission.admit()
+        try:
+            return await examine(question)
+        except BudgetReachedError as reached:
+            tally.stopped = str(reached)
+            return None
+        finally:
+            admission.release()
+
+    with ExitStack() as stack:
+        writers = {
+            kind: stack.enter_context(RecordWriter(folder.path / f"{kind}.jsonl"))
+            for kind in ("questions", "answers", "marks", "verdicts", "rankings")
+        }
+        for question in held:
+            writers["questions"].emit(question)
+        writers["questions"].flush()
+        standing = standing or Nothing()
+        found = await standing.take_over(writers)
+        tally.examined = found.whole
+        tally.follow_ups, tally.lost_follow_ups = found.follow_ups, found.lost_follow_ups
+        async with aclosing(in_order(held[tally.examined :], guarded, window)) as blocks:
+            async for block in blocks:
+                if block is not None:
+                    tally.examined += 1
+                    _write(block, writers, tally)
+                standing.note(block, writers)
+        standing.keep(writers)
+    return tally
+
+
+def _write(block: Block, writers: dict[str, RecordWriter], tally: Tally) -> None:
+    for part in block.walk():
+        tally.follow_ups += len(part.follow_ups) + part.lost_follow_ups
+        tally.lost_follow_ups += part.lost_follow_ups
+        examiner = f"{part.question.author or 'the examiner'} as examiner"
+        tally.failures[examiner] += part.failed_follow_ups
+        if part.question.round > 1:
+            writers["questions"].emit(part.question)
+        for answer in part.answers:
+            writers["answers"].emit(answer)
+            tally.note_answer(answer)
+        for mark in part.marks:
+            writers["marks"].emit(mark)
+            tally.count(f"{mark.judge} as judge", mark.state, mark.reason)
+        for verdict in part.verdicts:
+            writers["verdicts"].emit(verdict)
+            tally.count(f"{verdict.judge} as judge", verdict.state, verdict.reason)
+        for ranking in part.rankings:
+            writers["rankings"].emit(ranking)

@@ -1,0 +1,204 @@
+"""Asking agents outside an exam: ledger, budget, layers, progress, and no roles.
+
+The experiments on self-judgement ask agents directly. What is around the agents is what an exam
+puts there, so that the same holds: what was answered is on disk before anyone acts on it, and the
+same command goes on after a stop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Generic, TypeVar
+
+from peerexam.agents.base import Agent
+from peerexam.calls import Completion, Json, Request
+from peerexam.errors import BudgetReachedError, CallError, ConfigError, SetupError
+from peerexam.examiners.prompting.library import PromptLibrary
+from peerexam.protocols.config.checks import PLAYS_DIRECTLY, agent_spec
+from peerexam.protocols.config.models import AgentConfig, ExamConfig, Limits, Questions
+from peerexam.protocols.run.setup import Stage, stage
+from peerexam.protocols.session.concurrency import in_order
+from peerexam.protocols.session.progress import Progress
+from peerexam.runfolder import RunFolder
+
+Item = TypeVar("Item")
+Found = TypeVar("Found")
+
+
+@dataclass(frozen=True, slots=True)
+class Gone(Generic[Found]):
+    """How far one went over some items.
+
+    Attributes:
+        found: Of the items that are whole, in their order: the first of them, no gap.
+        stopped: Which budget ended it; None where all is done.
+    """
+
+    found: tuple[Found, ...]
+    stopped: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Collected(Generic[Found]):
+    """What an experiment asked together, before anything is measured.
+
+    Attributes:
+        rows: Of the items that are whole, in the order of asking.
+        stopped: Which budget ended it; None where all is done.
+        lost: Why agents were given up, by name.
+        fingerprints: What every agent is.
+    """
+
+    rows: tuple[Found, ...]
+    stopped: str | None
+    lost: Mapping[str, str]
+    fingerprints: Mapping[str, Mapping[str, Json]]
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """What an experiment asks with.
+
+    Attributes:
+        agents: By name, in the order in which they were named.
+        prompts: The words, the user's own in place of ours.
+        window: How many items are worked on at once.
+        fingerprints: What every agent is.
+    """
+
+    agents: Mapping[str, Agent]
+    prompts: PromptLibrary
+    window: int
+    fingerprints: Mapping[str, Mapping[str, Json]]
+    scene: Stage
+
+    def lost(self) -> dict[str, str]:
+        """Why agents were given up, by their name."""
+        return self.scene.lost()
+
+    def collected(self, rows: Iterable[Found], stopped: str | None) -> Collected[Found]:
+        """Rows with what is known of the agents that gave them."""
+        return Collected(tuple(rows), stopped, self.lost(), self.fingerprints)
+
+    async def over(
+        self, items: Iterable[Item], work: Callable[[Item], Awaitable[Found]]
+    ) -> Gone[Found]:
+        """Work on items, a window of them at a time, until all are done or a budget is reached.
+
+        Args:
+            items: What to work on.
+            work: All that is asked about one item. It raises `BudgetReachedError` or nothing that
+                an agent caused; see `ask`.
+        """
+        found: list[Found] = []
+        try:
+            async for one in in_order(items, work, self.window):
+                found.append(one)  # noqa: PERF401 (a comprehension would lose them)
+        except BudgetReachedError as reached:
+            return Gone(tuple(found), str(reached))
+        return Gone(tuple(found))
+
+
+def study_config(
+    agents: Sequence[AgentConfig],
+    name: str,
+    *,
+    seed: int = 0,
+    limits: Limits | None = None,
+    prompts: Mapping[str, Path] | None = None,
+) -> ExamConfig:
+    """The settings round agents that play no role.
+
+    Raises:
+        ConfigError: No agent is named, or one is a simulated player, which answers no request.
+    """
+    if not agents:
+        raise ConfigError("name at least one agent: a model, or a file with an agents: list")
+    for agent in agents:
+        if agent_spec(agent).provider == PLAYS_DIRECTLY:
+            raise ConfigError(
+                f"'{agent.name}' is a simulated player, which plays roles in an exam and answers "
+                "no request: name a model"
+            )
+    return ExamConfig(
+        name=name,
+        seed=seed,
+        agents=tuple(agent.model_copy(update={"roles": ()}) for agent in agents),
+        questions=Questions(domains=("study",)),
+        limits=limits or Limits(),
+        prompts=dict(prompts or {}),
+    )
+
+
+@asynccontextmanager
+async def studying(
+    config: ExamConfig,
+    folder: Path,
+    *,
+    db: str | None = None,
+    agents: Mapping[str, Agent] | None = None,
+    progress: Progress | None = None,
+) -> AsyncIterator[Study]:
+    """Open ledger and agents for an experiment; close them at the end.
+
+    Args:
+        config: See `study_config`.
+        folder: Where the ledger is by default; made where it is missing.
+        db: Another ledger, a path or URL.
+        agents: Agents of your own by name, in place of the config's models.
+        progress: Counters to feed.
+
+    Raises:
+        SetupError: An agent cannot be built, or the folder holds an exam.
+    """
+    run = RunFolder(folder)
+    if run.config_path.exists():
+        raise SetupError(f"{folder} holds an exam: name another folder for the study")
+    run.create()
+    async with stage(config, run, db=db, agents=agents, progress=progress) as scene:
+        yield Study(
+            scene.agents, scene.prompts, scene.window, dict(scene.fingerprints), scene=scene
+        )
+
+
+def given_up(lost: Mapping[str, str]) -> list[str]:
+    """Who was given up and why, a line an agent."""
+    return [f"{name} was given up: {reason}" for name, reason in lost.items()]
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What came of one request.
+
+    Attributes:
+        completion: None where the call failed.
+        error: Why it failed, as `CLASS: message`.
+        call: Ledger key of the call, failed or not; None where it is in no ledger.
+    """
+
+    completion: Completion | None
+    error: str | None = None
+    call: str | None = None
+
+    @property
+    def text(self) -> str | None:
+        """The text, where there is one that may be used; one cut at the length limit counts."""
+        if self.completion is None or self.completion.state not in ("ok", "truncated"):
+            return None
+        return self.completion.text
+
+
+async def ask(agent: Agent, request: Request) -> Reply:
+    """Ask once; a call that fails for good is a reply, and what ends the run is raised.
+
+    Raises:
+        BudgetReachedError: The budget stops the call.
+    """
+    try:
+        completion = await agent.complete(request)
+    except CallError as error:
+        return Reply(None, f"{type(error).__name__}: {error}", error.call)
+    return Reply(completion, call=completion.call or None)

@@ -1,0 +1,1 @@
+"""BIG-Bench Mistake: `finding` the first mistake, `backtracking` from it."""
