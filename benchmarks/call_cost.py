@@ -106,7 +106,7 @@ async def _ours(model: str, calls: int, concurrency: int, options: dict[str, Any
     from peerexam.agents.layers.stack import LayerSettings, assemble
     from peerexam.agents.spec import AgentSpec
     from peerexam.calls import Message, Request, Sampling
-    from peerexam.ledger.sqlite import SqliteLedger
+    from peerexam.ledger.sqlite.ledger import SqliteLedger
     from peerexam.protocols.session.garbage_collection import rare_collections
 
     provider, _, url = model.partition("@")

@@ -24,8 +24,8 @@ from pathlib import Path
 
 from peerexam.calls import Call, Completion, Message, Request, Usage, call_of, encoded
 from peerexam.ledger.opening import open_ledger
-from peerexam.ledger.schema import stored_key
-from peerexam.ledger.sqlite import SqliteLedger
+from peerexam.ledger.sqlite.ledger import SqliteLedger
+from peerexam.ledger.sqlite.schema import stored_key
 
 AGENT = "one"
 FINGERPRINT = {"provider": "bench", "model": "mock-7b", "endpoint": "http://127.0.0.1:8000/v1"}

@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 from peerexam.protocols.session import event_loop
-from peerexam.testing.weather import Asked, Reply, Scripted, WeatherServer
-from peerexam.testing.weather_words import answer
+from peerexam.testing.faults.server import Asked, Reply, Scripted, WeatherServer
+from peerexam.testing.faults.wording import answer
 
 EXAM = """\
 name: hosted

@@ -184,8 +184,9 @@ def test_a_database_whose_disk_is_full_ends_all_sending(
     server = chat_server(lambda served: chat_server.reply("An answer.", delay=0.02))
     exam_in(tmp_path, server.url)
     subprocess.run(
-        [sys.executable, "-c", "import sys; from peerexam.ledger.postgres import PostgresLedger;"
-         " PostgresLedger.open(sys.argv[1])", postgres_url], check=True,
+        [sys.executable, "-c", "import sys\n"
+         "from peerexam.ledger.postgres.ledger import PostgresLedger\n"
+         "PostgresLedger.open(sys.argv[1])", postgres_url], check=True,
     )  # fmt: skip
     with psycopg.connect(postgres_url, autocommit=True) as connection:
         connection.execute(full.encode())

@@ -19,7 +19,7 @@ from urllib.parse import quote
 
 import pytest
 
-from peerexam.testing.weather import Asked, Conditions, Fault, Reply, Scripted, WeatherServer
+from peerexam.testing.faults.server import Asked, Conditions, Fault, Reply, Scripted, WeatherServer
 
 # With characters that other spellings write otherwise.
 KEYS = {

@@ -22,7 +22,7 @@ from typing import Any
 import pytest
 
 from peerexam.calls import Completion, canonical_json
-from peerexam.ledger.sqlite import SqliteLedger
+from peerexam.ledger.sqlite.ledger import SqliteLedger
 
 RECORDS = ("questions", "answers", "marks", "verdicts", "rankings")
 

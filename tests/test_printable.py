@@ -18,8 +18,8 @@ from peerexam.cli.display import shown
 from peerexam.cli.output import note, say, say_json
 from peerexam.printable import escaped_json, log, plain
 from peerexam.protocols.session.progress import Progress
-from peerexam.testing.weather import Asked, Reply, Scripted, WeatherServer
-from peerexam.testing.weather_words import answer, error
+from peerexam.testing.faults.server import Asked, Reply, Scripted, WeatherServer
+from peerexam.testing.faults.wording import answer, error
 
 STEERING = "\x1b[2J\x1b]0;owned\x07\x9b31m\u202eevil\u2066\u200f\u061c\r\x08\x7f\u2028"
 HARMFUL = [char for char in STEERING if plain(char) != char]

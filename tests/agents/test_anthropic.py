@@ -24,8 +24,8 @@ from peerexam.errors import (
     RefusedParameterError,
     SetupError,
 )
-from peerexam.testing.weather import Conditions, Fault, Reply, WeatherServer
-from peerexam.testing.weather_words import answer, error
+from peerexam.testing.faults.server import Conditions, Fault, Reply, WeatherServer
+from peerexam.testing.faults.wording import answer, error
 
 SECRET = "sk-ant-very-secret-0123456789"
 ASK = Request((Message("user", "Why is the sky blue?"),), Sampling(max_tokens=50))

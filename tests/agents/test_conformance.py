@@ -19,8 +19,8 @@ from peerexam.agents.spec import AgentSpec
 from peerexam.calls import Json, Message, Request, Sampling
 from peerexam.errors import BadKeyError, CallError
 from peerexam.testing import AgentConformance
-from peerexam.testing.weather import Asked, Reply, WeatherServer
-from peerexam.testing.weather_words import answer, error
+from peerexam.testing.faults.server import Asked, Reply, WeatherServer
+from peerexam.testing.faults.wording import answer, error
 
 KEY = "sk-not-a-key-0123456789"
 WRONG_KEY = "sk-wrong-key-0123456789"

@@ -14,7 +14,7 @@ from peerexam.agents.layers.retrying import Retrying
 from peerexam.agents.layers.stack import LayerSettings, wrap
 from peerexam.calls import Message, Request
 from peerexam.errors import BadKeyError, CallError, OverloadedError, RateLimitedError
-from peerexam.ledger.sqlite import SqliteLedger
+from peerexam.ledger.sqlite.ledger import SqliteLedger
 
 
 def ask(number: int) -> Request:

@@ -13,7 +13,7 @@ from peerexam.agents.spec import AgentSpec
 from peerexam.calls import Message, Request
 from peerexam.cli.dotenv import load_dotenv
 from peerexam.errors import BadKeyError, SetupError
-from peerexam.testing.weather import Fault, WeatherServer
+from peerexam.testing.faults.server import Fault, WeatherServer
 
 KEY = "sk-planted-0123456789abcdef"
 ASK = Request((Message("user", "Why?"),))

@@ -10,7 +10,7 @@ from peerexam.agents.layers.draining import Flight, Landing, WindingUp, wind_up_
 from peerexam.agents.layers.stack import LayerSettings, wrap
 from peerexam.calls import Completion, Message, Request, request_key
 from peerexam.errors import OverloadedError, PermanentError, RateLimitedError
-from peerexam.ledger.sqlite import SqliteLedger
+from peerexam.ledger.sqlite.ledger import SqliteLedger
 
 REQUEST = Request((Message("user", "How are you?"),))
 

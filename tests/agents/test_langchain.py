@@ -49,8 +49,8 @@ from peerexam.errors import (
 from peerexam.protocols.config.models import ExamConfig
 from peerexam.protocols.run.runner import run
 from peerexam.runfolder import RunFolder
-from peerexam.testing.weather import Asked, Conditions, Fault, Reply, WeatherServer
-from peerexam.testing.weather_words import answer
+from peerexam.testing.faults.server import Asked, Conditions, Fault, Reply, WeatherServer
+from peerexam.testing.faults.wording import answer
 
 SECRET = "sk-very-secret-0123456789"
 ASK = Request(

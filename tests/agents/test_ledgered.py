@@ -22,7 +22,7 @@ from peerexam.calls import (
 )
 from peerexam.errors import BudgetReachedError, PermanentError, RateLimitedError
 from peerexam.ledger.base import Failure
-from peerexam.ledger.sqlite import SqliteLedger
+from peerexam.ledger.sqlite.ledger import SqliteLedger
 
 
 class Counting:

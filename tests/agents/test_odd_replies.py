@@ -20,8 +20,8 @@ from peerexam.agents.registry import create_agent
 from peerexam.agents.spec import AgentSpec
 from peerexam.calls import Completion, Message, Request, Sampling, completion_to_json, encoded
 from peerexam.errors import CallError, OverloadedError
-from peerexam.testing.weather import Asked, Reply, Scripted, WeatherServer
-from peerexam.testing.weather_words import answer, error
+from peerexam.testing.faults.server import Asked, Reply, Scripted, WeatherServer
+from peerexam.testing.faults.wording import answer, error
 
 KEY = "sk-planted+some/key==0123456789"
 ASK = Request((Message("user", "Why?"),), Sampling(max_tokens=50, temperature=0.5))

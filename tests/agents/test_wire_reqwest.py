@@ -28,8 +28,8 @@ from peerexam.errors import (
     PermanentError,
     SetupError,
 )
-from peerexam.testing.weather import Asked, Reply, Scripted, WeatherServer
-from peerexam.testing.weather_words import answer
+from peerexam.testing.faults.server import Asked, Reply, Scripted, WeatherServer
+from peerexam.testing.faults.wording import answer
 
 pytest.importorskip("pyreqwest")
 

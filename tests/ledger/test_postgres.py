@@ -17,8 +17,8 @@ from peerexam.errors import LedgerFileError
 from peerexam.ledger.opening import open_ledger
 
 psycopg = pytest.importorskip("psycopg")
-from peerexam.ledger.postgres import PostgresLedger  # noqa: E402
-from peerexam.ledger.postgres_server import Connection, Server, Session  # noqa: E402
+from peerexam.ledger.postgres.ledger import PostgresLedger  # noqa: E402
+from peerexam.ledger.postgres.server import Connection, Server, Session  # noqa: E402
 
 SECRET = "an-0ther%20secret"
 

@@ -16,10 +16,10 @@ import pytest
 
 from peerexam.calls import Call, Completion, Message, Request, call_of
 from peerexam.ledger.base import Failure
-from peerexam.ledger.postgres_rivals import MEMORY, Rivals
+from peerexam.ledger.postgres.other_processes import MEMORY, Rivals
 
 pytest.importorskip("psycopg")
-from peerexam.ledger.postgres import PostgresLedger
+from peerexam.ledger.postgres.ledger import PostgresLedger
 
 Pair = tuple[PostgresLedger, PostgresLedger]
 

@@ -35,8 +35,8 @@ from peerexam.cli import main
 from peerexam.errors import LedgerFileError, SetupError
 from peerexam.ledger.base import Failure, Totals
 from peerexam.ledger.opening import open_ledger
-from peerexam.ledger.schema import APPLICATION_ID, open_database
-from peerexam.ledger.sqlite import SqliteLedger
+from peerexam.ledger.sqlite.ledger import SqliteLedger
+from peerexam.ledger.sqlite.schema import APPLICATION_ID, open_database
 
 ALPHA = {"provider": "openai", "model": "alpha"}
 
@@ -95,7 +95,7 @@ from pathlib import Path
 from dataclasses import replace
 from peerexam.calls import Completion, Message, Request, call_of
 from peerexam.errors import LedgerFileError
-from peerexam.ledger.sqlite import SqliteLedger
+from peerexam.ledger.sqlite.ledger import SqliteLedger
 
 async def main(path):
     async with SqliteLedger.open(Path(path)) as ledger:
@@ -553,7 +553,7 @@ def test_a_forked_process_neither_has_the_lock_nor_keeps_it(tmp_path: Path) -> N
     program = """
 import asyncio, os, sys, time
 from pathlib import Path
-from peerexam.ledger.sqlite import SqliteLedger
+from peerexam.ledger.sqlite.ledger import SqliteLedger
 
 async def main(path):
     ledger = SqliteLedger.open(path)

@@ -19,8 +19,8 @@ from peerexam.calls import Completion, Message, Request, Sampling, request_key
 from peerexam.errors import OverloadedError, PermanentError
 from peerexam.ledger.base import Failure, Ledger
 from peerexam.ledger.opening import open_ledger
-from peerexam.testing.weather import Asked, Fault, Reply, WeatherServer
-from peerexam.testing.weather_words import HALF, answer, error
+from peerexam.testing.faults.server import Asked, Fault, Reply, WeatherServer
+from peerexam.testing.faults.wording import HALF, answer, error
 
 CASES = Path(__file__).resolve().parents[2] / ".." / "shared" / "cases.jsonl"
 

@@ -26,8 +26,8 @@ from peerexam.calls import Completion, Message, Request, Sampling, request_key
 from peerexam.errors import AgentLostError, CallError, DeadlineExceededError
 from peerexam.ledger.base import Failure, Ledger
 from peerexam.ledger.opening import open_ledger
-from peerexam.testing.weather import Conditions, Fault, Reply, WeatherServer
-from peerexam.testing.weather_words import HALF
+from peerexam.testing.faults.server import Conditions, Fault, Reply, WeatherServer
+from peerexam.testing.faults.wording import HALF
 
 ASK = Request((Message("user", "What is the capital of France?"),), Sampling(max_tokens=50))
 PARIS = "The capital is Paris."

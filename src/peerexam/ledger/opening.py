@@ -12,7 +12,7 @@ from typing import Any
 
 from peerexam.errors import LedgerFileError, MissingExtraError, SetupError
 from peerexam.ledger.audit import AuditableLedger
-from peerexam.ledger.sqlite import SqliteLedger
+from peerexam.ledger.sqlite.ledger import SqliteLedger
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://(.*)", re.DOTALL)
 
@@ -66,7 +66,7 @@ def open_ledger(where: str | Path) -> AuditableLedger:
     place = ledger_place(where)
     if isinstance(place, Path):
         return SqliteLedger.open(place)
-    opened: AuditableLedger = import_postgres("postgres").PostgresLedger.open(place)
+    opened: AuditableLedger = import_postgres("postgres.ledger").PostgresLedger.open(place)
     return opened
 
 

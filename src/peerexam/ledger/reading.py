@@ -12,7 +12,7 @@ from urllib.parse import quote
 from peerexam.errors import LedgerFileError
 from peerexam.ledger.entries import StoredCall, stored_call
 from peerexam.ledger.opening import import_postgres, ledger_place
-from peerexam.ledger.schema import Key, refusals, shown_key, stored_key, stored_schema
+from peerexam.ledger.sqlite.schema import Key, refusals, shown_key, stored_key, stored_schema
 
 KEY_DIGITS = 64
 """Hexadecimal digits of a request key."""
@@ -70,7 +70,7 @@ def reading(where: str | Path) -> AbstractContextManager[CallReader]:
     place = ledger_place(where)
     if isinstance(place, Path):
         return _sqlite(place)
-    opened: AbstractContextManager[CallReader] = import_postgres("postgres_reading").reading(place)
+    opened: AbstractContextManager[CallReader] = import_postgres("postgres.reading").reading(place)
     return opened
 
 

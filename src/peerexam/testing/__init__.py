@@ -6,14 +6,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from peerexam.testing.conformance import AgentConformance
-    from peerexam.testing.weather import WeatherServer
-    from peerexam.testing.weather_faults import Fault
+    from peerexam.testing.conformance.kit import AgentConformance
+    from peerexam.testing.faults.kinds import Fault
+    from peerexam.testing.faults.server import WeatherServer
 
 _HOME = {
-    "AgentConformance": "conformance",
-    "Fault": "weather_faults",
-    "WeatherServer": "weather",
+    "AgentConformance": "conformance.kit",
+    "Fault": "faults.kinds",
+    "WeatherServer": "faults.server",
 }
 
 __all__ = ["AgentConformance", "Fault", "WeatherServer"]

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from peerexam.errors import LedgerFileError
-from peerexam.ledger.sqlite_upgrade import TALLIES, upgrade
+from peerexam.ledger.sqlite.upgrade import TALLIES, upgrade
 
 APPLICATION_ID = 0x50455845
 """`PEXE`, in the file's header: this is a ledger of peerexam."""

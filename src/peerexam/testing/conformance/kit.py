@@ -13,10 +13,10 @@ loop of its own. What the kit should know of the agent is said by overriding the
 
 from __future__ import annotations
 
-from peerexam.testing.conformance_answers import AnswerChecks
-from peerexam.testing.conformance_features import FeatureChecks
-from peerexam.testing.conformance_identity import IdentityChecks
-from peerexam.testing.conformance_life import LifeChecks
+from peerexam.testing.conformance.answers import AnswerChecks
+from peerexam.testing.conformance.features import FeatureChecks
+from peerexam.testing.conformance.identity import IdentityChecks
+from peerexam.testing.conformance.lifecycle import LifeChecks
 
 __all__ = ["AgentConformance"]
 

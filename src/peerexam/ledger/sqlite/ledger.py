@@ -24,7 +24,8 @@ from peerexam.ledger.entries import (
     failure_of,
     stored_call,
 )
-from peerexam.ledger.schema import (
+from peerexam.ledger.sqlite.claims import Claims
+from peerexam.ledger.sqlite.schema import (
     SCHEMA,
     UNREADABLE,
     Key,
@@ -35,8 +36,7 @@ from peerexam.ledger.schema import (
     stored_key,
     unreadable,
 )
-from peerexam.ledger.sqlite_claims import Claims
-from peerexam.ledger.sqlite_store import SqliteStore
+from peerexam.ledger.sqlite.store import SqliteStore
 from peerexam.ledger.writer import GroupWriter
 
 T = TypeVar("T")

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from peerexam.calls import Completion
 from peerexam.ledger.base import Failure, Outcome
 from peerexam.ledger.entries import Entry, completion_of
-from peerexam.ledger.postgres_server import PATIENCE, Connection, Session
+from peerexam.ledger.postgres.server import PATIENCE, Connection, Session
 
 # One statement and one way to the server and back. Keys are sorted, so that two processes that
 # store the same ones wait for each other and never crosswise.

@@ -18,11 +18,11 @@ from functools import partial
 
 from peerexam.calls import Completion
 from peerexam.errors import LedgerFileError
-from peerexam.ledger import postgres_claims as claims
 from peerexam.ledger.base import Outcome
 from peerexam.ledger.entries import completion_of, failure_of
-from peerexam.ledger.postgres_rivals import GRACE, Rivals
-from peerexam.ledger.postgres_server import Connection, Server, Session
+from peerexam.ledger.postgres import claims
+from peerexam.ledger.postgres.other_processes import GRACE, Rivals
+from peerexam.ledger.postgres.server import Connection, Server, Session
 
 _BATCH = 512
 _POLL = 0.05  # seconds between looks at what others have claimed

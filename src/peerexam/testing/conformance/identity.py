@@ -8,8 +8,8 @@ from typing import get_args
 
 from peerexam.agents.base import Agent, Feature
 from peerexam.calls import encoded
-from peerexam.testing.conformance_findings import in_fingerprint
-from peerexam.testing.conformance_hooks import AgentHooks, demand, skip
+from peerexam.testing.conformance.findings import in_fingerprint
+from peerexam.testing.conformance.hooks import AgentHooks, demand, skip
 
 
 class IdentityChecks(AgentHooks):

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from email.utils import formatdate
 from typing import Any
 
-from peerexam.testing.weather_faults import Conditions, Fault
-from peerexam.testing.weather_words import HALF, Dialect, answer, error, page, stream
+from peerexam.testing.faults.kinds import Conditions, Fault
+from peerexam.testing.faults.wording import HALF, Dialect, answer, error, page, stream
 
 JSON_TYPE = "application/json"
 

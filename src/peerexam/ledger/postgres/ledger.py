@@ -17,10 +17,10 @@ import psycopg
 from peerexam.calls import Call, Completion, Json, Request, request_from_json, with_call
 from peerexam.ledger.base import Failure, Outcome, Totals, sum_totals
 from peerexam.ledger.entries import StoredCall, entry_of, stored_call
-from peerexam.ledger.postgres_desk import Desk
-from peerexam.ledger.postgres_schema import prepare
-from peerexam.ledger.postgres_server import Connection, Server, Session
-from peerexam.ledger.postgres_store import PostgresStore
+from peerexam.ledger.postgres.claim_queue import Desk
+from peerexam.ledger.postgres.schema import prepare
+from peerexam.ledger.postgres.server import Connection, Server, Session
+from peerexam.ledger.postgres.store import PostgresStore
 from peerexam.ledger.writer import GroupWriter
 
 T = TypeVar("T")

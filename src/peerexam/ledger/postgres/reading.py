@@ -9,8 +9,8 @@ from typing import TypeVar
 import psycopg
 
 from peerexam.ledger.entries import StoredCall, stored_call
-from peerexam.ledger.postgres_schema import check
-from peerexam.ledger.postgres_server import Connection, Server
+from peerexam.ledger.postgres.schema import check
+from peerexam.ledger.postgres.server import Connection, Server
 
 T = TypeVar("T")
 

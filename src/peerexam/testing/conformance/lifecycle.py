@@ -7,8 +7,8 @@ import contextlib
 import io
 import sys
 
-from peerexam.testing.conformance_findings import in_completion
-from peerexam.testing.conformance_hooks import AT_ONCE, AgentHooks, demand
+from peerexam.testing.conformance.findings import in_completion
+from peerexam.testing.conformance.hooks import AT_ONCE, AgentHooks, demand
 
 _GIVEN_UP_AFTER = (0.0, 0.001, 0.02)
 """Seconds into a call at which it is cancelled."""

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from peerexam.ledger.postgres_schema import LOCKS, RIVALS
-from peerexam.ledger.postgres_server import Connection
+from peerexam.ledger.postgres.schema import LOCKS, RIVALS
+from peerexam.ledger.postgres.server import Connection
 
 # Rows are locked in the order of their keys everywhere, so that no two processes lock crosswise.
 _CLAIM = (

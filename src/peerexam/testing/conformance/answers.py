@@ -5,8 +5,8 @@ from __future__ import annotations
 from peerexam.agents.base import Agent
 from peerexam.calls import Completion, Message, Request, Sampling
 from peerexam.errors import CallError, PermanentError
-from peerexam.testing.conformance_findings import in_completion
-from peerexam.testing.conformance_hooks import AgentHooks, demand
+from peerexam.testing.conformance.findings import in_completion
+from peerexam.testing.conformance.hooks import AgentHooks, demand
 
 UNUSUAL = {
     "a lone surrogate": "one \ud800 two",

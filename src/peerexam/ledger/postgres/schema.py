@@ -7,7 +7,7 @@ because PostgreSQL's text takes neither NUL nor lone surrogates.
 from __future__ import annotations
 
 from peerexam.errors import LedgerFileError
-from peerexam.ledger.postgres_server import Connection, Server
+from peerexam.ledger.postgres.server import Connection, Server
 
 SCHEMA = 1
 """In the table `peerexam.ledger`. It rises with every change that an older peerexam cannot read."""

@@ -10,9 +10,9 @@ from pathlib import Path
 from peerexam.calls import Call, Completion
 from peerexam.errors import LedgerFileError
 from peerexam.ledger.entries import Entry, completion_of
-from peerexam.ledger.schema import UNREADABLE, open_database, shown_key
-from peerexam.ledger.sqlite_claims import Claims
-from peerexam.ledger.sqlite_store import SqliteStore
+from peerexam.ledger.sqlite.claims import Claims
+from peerexam.ledger.sqlite.schema import UNREADABLE, open_database, shown_key
+from peerexam.ledger.sqlite.store import SqliteStore
 
 _ROW = (
     "SELECT key, CAST(name AS BLOB), CAST(fingerprint AS BLOB), created, CAST(request AS BLOB),"

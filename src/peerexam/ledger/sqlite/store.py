@@ -10,9 +10,9 @@ from pathlib import Path
 from peerexam.calls import Completion
 from peerexam.ledger.base import Failure, Outcome
 from peerexam.ledger.entries import Entry, completion_of
-from peerexam.ledger.schema import Key, reading, stored_key
-from peerexam.ledger.sqlite_claims import Claims
-from peerexam.ledger.tallies import tallies_of
+from peerexam.ledger.sqlite.claims import Claims
+from peerexam.ledger.sqlite.schema import Key, reading, stored_key
+from peerexam.ledger.sqlite.totals import tallies_of
 
 Row = tuple[Key, int, float, int | None, int | None, float | None, bytes, bytes]
 

@@ -25,9 +25,9 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
-from peerexam.testing.weather_faults import Conditions, Fault
-from peerexam.testing.weather_replies import Reply, reply_for
-from peerexam.testing.weather_words import Dialect, answer
+from peerexam.testing.faults.kinds import Conditions, Fault
+from peerexam.testing.faults.replies import Reply, reply_for
+from peerexam.testing.faults.wording import Dialect, answer
 
 __all__ = ["Asked", "Conditions", "Fault", "Reply", "Scripted", "WeatherServer"]
 

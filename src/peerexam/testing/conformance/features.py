@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from peerexam.calls import Completion, Form, Request
 from peerexam.errors import PermanentError, RefusedParameterError
-from peerexam.testing.conformance_findings import in_completion
-from peerexam.testing.conformance_hooks import AgentHooks, demand, skip
+from peerexam.testing.conformance.findings import in_completion
+from peerexam.testing.conformance.hooks import AgentHooks, demand, skip
 
 FORMS = {
     "grammar": Form("grammar", 'root ::= "yes" | "no"'),
