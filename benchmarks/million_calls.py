@@ -31,7 +31,7 @@ from peerexam.calls import Completion, Request
 from peerexam.protocols.config.models import ExamConfig
 from peerexam.protocols.run.runner import run_exam
 from peerexam.protocols.session.progress import Progress
-from peerexam.report.html import write_report
+from peerexam.report.run.html import write_report
 
 EXAMINEES = 8
 JUDGES = 4

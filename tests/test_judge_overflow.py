@@ -19,7 +19,7 @@ from peerexam.examiners.prompting.overflow import is_overflow
 from peerexam.protocols.config.models import ExamConfig
 from peerexam.protocols.run.runner import run_exam
 from peerexam.records import Answer, Question
-from peerexam.report.html import write_report
+from peerexam.report.run.html import write_report
 from peerexam.runfolder import RunFolder
 
 QUESTION = Question("q", "Which river is the longest?", "rivers")

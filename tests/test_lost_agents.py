@@ -18,7 +18,7 @@ from peerexam.protocols.config.models import ExamConfig
 from peerexam.protocols.run.rejudge_and_add import add
 from peerexam.protocols.run.runner import run_exam
 from peerexam.protocols.session.outcome import Outcome
-from peerexam.report.html import write_report
+from peerexam.report.run.html import write_report
 from peerexam.runfolder import RunFolder
 
 SECRET = "sk-very-secret-0123456789"

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from peerexam.protocols.run.runner import run, run_exam
     from peerexam.protocols.session.outcome import Outcome
     from peerexam.records import Answer, Domain, Mark, Question, Ranking, Standing, Verdict
-    from peerexam.report.export import export_dataset
-    from peerexam.report.html import write_report
+    from peerexam.report.export.dataset import export_dataset
+    from peerexam.report.run.html import write_report
     from peerexam.runfolder import RunFolder
 
 _HOME = {
@@ -59,14 +59,14 @@ _HOME = {
     "Wrapper": "agents.base",
     "add": "protocols.run.rejudge_and_add",
     "as_chat_model": "agents.langchain.chat_model",
-    "export_dataset": "report.export",
+    "export_dataset": "report.export.dataset",
     "from_langchain": "agents.langchain.agent",
     "load_config": "protocols.config.loading",
     "register": "agents.registry",
     "rejudge": "protocols.run.rejudge_and_add",
     "run": "protocols.run.runner",
     "run_exam": "protocols.run.runner",
-    "write_report": "report.html",
+    "write_report": "report.run.html",
 }
 
 __all__ = [

@@ -9,7 +9,7 @@ import pytest
 from peerexam.protocols.config.models import ExamConfig
 from peerexam.protocols.config.prices import price_held, price_text, quotes
 from peerexam.protocols.planning.plan import plan
-from peerexam.report.basis_view import agent_rows
+from peerexam.report.run.basis import agent_rows
 
 HERE: dict[str, Any] = {"source": "runs here", "input": 0.0, "output": 0.0}
 

@@ -25,8 +25,8 @@ from peerexam.protocols.run.rejudge_and_add import add, rejudge
 from peerexam.protocols.run.runner import run_exam
 from peerexam.protocols.studies.injection import judges_only, probe_agents
 from peerexam.records import PLAIN, Probe
-from peerexam.report.html import write_report
-from peerexam.report.tables import standings_text
+from peerexam.report.run.html import write_report
+from peerexam.report.run.text import standings_text
 from peerexam.runfolder import RunFolder
 from peerexam.stats.judges.attack_success import AttackReport, attack_success
 

@@ -14,9 +14,9 @@ from peerexam.cli import main
 from peerexam.errors import RecordFileError, SetupError
 from peerexam.protocols.standings.as_json import plain
 from peerexam.protocols.studies.self_bias.study import study_self_bias
-from peerexam.report.judges_view import self_preference_rows
 from peerexam.report.numbers import probability, signed
-from peerexam.report.tables import standings_text
+from peerexam.report.run.judges import self_preference_rows
+from peerexam.report.run.text import standings_text
 from peerexam.stats.core.interval_test import finest_level
 from peerexam.tasks.self_bias.score_file import read_scores
 from peerexam.tasks.self_bias.source_diversity import source_diversity

@@ -15,7 +15,7 @@ from peerexam.protocols.config.models import AgentConfig
 from peerexam.protocols.studies.style.protocol import Sample, draw_samples
 from peerexam.protocols.studies.style.study import StyleCast, StyleResult, study_style, style_cast
 from peerexam.records import Answer, Question
-from peerexam.report.style_page import conclusion, style_page, style_text
+from peerexam.report.style import conclusion, style_page, style_text
 from peerexam.runfolder import RunFolder, read_jsonl
 
 Chat = list[dict[str, str]]

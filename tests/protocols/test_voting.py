@@ -21,7 +21,7 @@ from peerexam.protocols.standings.voting import (
     tally,
 )
 from peerexam.records import Answer, Mark, Question, Ranking, Verdict, Winner
-from peerexam.report.conclusion import basis, headline
+from peerexam.report.run.conclusion import basis, headline
 from peerexam.stats.ranking.votes import METHODS, Method
 
 PRD = Path(__file__).resolve().parents[2] / ".." / "shared" / "data" / "prd_vicuna80"

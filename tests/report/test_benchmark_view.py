@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from peerexam.report.benchmark_tables import table_3_csv, table_3_text, write_tables
-from peerexam.report.benchmark_view import (
+from peerexam.report.figures.radar import MOST_SERIES, radar
+from peerexam.report.run.benchmarks import (
     DOMAINS_SHOWN,
     aspect_table,
     domain_table,
@@ -23,10 +23,10 @@ from peerexam.report.benchmark_view import (
     selection,
     table_3,
 )
-from peerexam.report.depth_curve import LEAST_AT_RISK, depth_curve
-from peerexam.report.html import write_report
-from peerexam.report.profile_view import profile_bars
-from peerexam.report.radar import MOST_SERIES, radar
+from peerexam.report.run.benchmarks_text import table_3_csv, table_3_text, write_tables
+from peerexam.report.run.depth_curve import LEAST_AT_RISK, depth_curve
+from peerexam.report.run.html import write_report
+from peerexam.report.run.question_profile import profile_bars
 
 HOSTILE = "<img src=x onerror=\"document.title='hacked'\">"
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from peerexam.records import Answer, Question
-from peerexam.report.browse import Browsable, browsable, sample_families
+from peerexam.report.run.questions import Browsable, browsable, sample_families
 from peerexam.runfolder import RunFolder
 
 families = st.dictionaries(st.text(max_size=3), st.integers(1, 4), max_size=20).map(

@@ -11,7 +11,7 @@ import pytest
 from tests.report.test_exchanges import HOSTILE as RAW
 from tests.report.test_exchanges import run_of
 
-from peerexam.report.html import write_report
+from peerexam.report.run.html import write_report
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Locator, Page

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from peerexam.report.conclusion import basis, cautions, headline, tiers
-from peerexam.report.standings_view import standing_rows
+from peerexam.report.run.conclusion import basis, cautions, headline, tiers
+from peerexam.report.run.standings import standing_rows
 
 
 def row(agent: str, rank: int, tier: int, low: int, high: int, **more: Any) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from peerexam.records import LevelVote, Question, Reference
-from peerexam.report.export import export_dataset, finish_dataset
+from peerexam.report.export.dataset import export_dataset, finish_dataset
 from peerexam.runfolder import RunFolder
 
 pytest.importorskip("datasets")

@@ -15,7 +15,7 @@ from peerexam.cli import main
 from peerexam.ledger.reading import SqliteReader, reading
 from peerexam.protocols.config.models import ExamConfig
 from peerexam.protocols.run.runner import in_own_loop, run_exam
-from peerexam.report.html import write_report
+from peerexam.report.run.html import write_report
 from peerexam.runfolder import RunFolder
 
 HOSTILE = "</script><img src=x onerror=alert(1)>"

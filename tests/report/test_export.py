@@ -13,9 +13,9 @@ import yaml
 
 from peerexam.errors import SetupError
 from peerexam.records import LevelVote, Mark, Question, Reference
-from peerexam.report.card import size_category
-from peerexam.report.columns import columns_of
-from peerexam.report.export import KINDS, export_dataset, finish_dataset
+from peerexam.report.export.card import size_category
+from peerexam.report.export.columns import columns_of
+from peerexam.report.export.dataset import KINDS, export_dataset, finish_dataset
 from peerexam.runfolder import RunFolder, record_line
 from peerexam.runfolder.sealing import canary_of, seal_of
 
@@ -200,7 +200,7 @@ def test_without_pyarrow_the_error_names_the_mend_and_nothing_is_written(
         "import sys; sys.modules['pyarrow'] = None\n"
         "from pathlib import Path\n"
         "from peerexam.errors import MissingExtraError\n"
-        "from peerexam.report.export import export_dataset\n"
+        "from peerexam.report.export.dataset import export_dataset\n"
         "folder, out = map(Path, sys.argv[1:])\n"
         "try:\n    export_dataset(folder, out)\n"
         "except MissingExtraError as error:\n    print(error, out.exists())\n"

@@ -8,7 +8,7 @@ import pytest
 from peerexam.cli import main
 from peerexam.errors import SetupError
 from peerexam.records import to_json
-from peerexam.report.export_place import check_export_place
+from peerexam.report.export.place import check_export_place
 from peerexam.runfolder import RunFolder
 from peerexam.runfolder.sealing import seal_of
 

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from peerexam.cli import main
 from peerexam.protocols.export import counted_results
 from peerexam.records import Answer, Mark, Question, Verdict, Winner
-from peerexam.report.battles import export_battles
-from peerexam.report.fastchat import export_fastchat, file_name
+from peerexam.report.export.battles import export_battles
+from peerexam.report.export.fastchat import export_fastchat, file_name
 from peerexam.runfolder import RunFolder
 from peerexam.stats.ranking.results import rate_results
 from peerexam.tasks.importers.imported import Imported, write_imported

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from peerexam.errors import SetupError
-from peerexam.report.html import write_report
+from peerexam.report.run.html import write_report
 
 SHARED = Path(__file__).resolve().parents[2].parent / "shared"
 

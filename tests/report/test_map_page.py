@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from peerexam.report.map_page import conclusion, map_page
-from peerexam.report.scatter import COLOURS, SIDE, scatter
+from peerexam.report.figures.scatter import COLOURS, SIDE, scatter
+from peerexam.report.question_bias import conclusion, map_page
 
 
 def point(x: float, y: float, author: str = "a", domain: str = "d", text: str = "What?") -> Any:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from peerexam.report.axis import WIDTH, axis_about_zero, axis_over
+from peerexam.report.figures.axis import WIDTH, axis_about_zero, axis_over
 from peerexam.report.numbers import decimal, listed, points, probability, signed
 
 numbers = st.floats(-1, 1)

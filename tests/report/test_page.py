@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from peerexam.report.page import content_policy, embedded_json, encoded, resource
+from peerexam.report.page.shell import content_policy, embedded_json, encoded, resource
 
 anything = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(st.characters()),

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from peerexam.errors import PeerexamError, SetupError
-from peerexam.report.pushing import Hub, how_to_push
+from peerexam.report.export.hub import Hub, how_to_push
 
 pytest.importorskip("huggingface_hub")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from peerexam.report.reward_curve import panels, write_curve
+from peerexam.report.backtracking import panels, write_curve
 
 
 def point(share: float, lost: float | None, gained: float) -> dict[str, Any]:

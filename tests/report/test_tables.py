@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from peerexam.report.inert import csv_cell, csv_text, markdown_text, printable, width_of
-from peerexam.report.tables import (
+from peerexam.report.run.text import (
     COLUMNS,
     leaderboard_csv,
     leaderboard_markdown,

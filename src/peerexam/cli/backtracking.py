@@ -25,8 +25,8 @@ from peerexam.protocols.studies.mistakes.backtracking.study import (
 )
 from peerexam.protocols.studies.mistakes.finding.protocol import drawn
 from peerexam.protocols.studies.result import StudyResult
+from peerexam.report.backtracking import write_curve
 from peerexam.report.grid import grid
-from peerexam.report.reward_curve import write_curve
 from peerexam.tasks.mistakes.step_classifier import check_classifier
 from peerexam.tasks.mistakes.step_training import EPOCHS, Training
 from peerexam.tasks.mistakes.traces import load_traces

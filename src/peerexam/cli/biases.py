@@ -28,7 +28,7 @@ def bias(arguments: argparse.Namespace) -> int:
 def questions(arguments: argparse.Namespace) -> int:
     """Map questions by author and domain, and say how well authors can be told apart."""
     from peerexam.protocols.studies.question_bias import question_bias
-    from peerexam.report.map_page import conclusion, map_page
+    from peerexam.report.question_bias import conclusion, map_page
     from peerexam.runfolder.folder import write_object
     from peerexam.tasks.metrics.embeddings import check_encoder, encoder
 

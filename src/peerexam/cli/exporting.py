@@ -10,8 +10,8 @@ from typing import get_args
 from peerexam.calls import Json
 from peerexam.cli.output import columns, plain, say, say_json
 from peerexam.errors import SetupError
-from peerexam.report.battles import BattlesWritten, Tool, export_battles
-from peerexam.report.export_place import check_export_place
+from peerexam.report.export.battles import BattlesWritten, Tool, export_battles
+from peerexam.report.export.place import check_export_place
 from peerexam.report.grid import grid
 from peerexam.stats.ranking.results import Rating, rate_results
 
@@ -123,7 +123,7 @@ def _interval(rating: Rating) -> str:
 
 def _fastchat(folder: Path, out: Path, arguments: argparse.Namespace) -> int:
     from peerexam.protocols.export import full_mark_of
-    from peerexam.report.fastchat import export_fastchat
+    from peerexam.report.export.fastchat import export_fastchat
 
     written = export_fastchat(folder, out, full_mark=full_mark_of(folder))
     if arguments.json:

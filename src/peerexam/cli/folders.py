@@ -22,10 +22,10 @@ def report(arguments: argparse.Namespace) -> int:
     from peerexam.cli.running import exit_status
     from peerexam.cli.showing import report_ledger
     from peerexam.protocols.run.finishing import set_disagreement, tally_folder
-    from peerexam.report.benchmark_tables import table_3_text, write_tables
-    from peerexam.report.conclusion import has_standings
-    from peerexam.report.html import write_report
-    from peerexam.report.tables import standings_text
+    from peerexam.report.run.benchmarks_text import table_3_text, write_tables
+    from peerexam.report.run.conclusion import has_standings
+    from peerexam.report.run.html import write_report
+    from peerexam.report.run.text import standings_text
     from peerexam.runfolder import RunFolder
 
     folder = RunFolder(_existing(arguments.folder))
@@ -65,7 +65,7 @@ def export(arguments: argparse.Namespace) -> int:
         from peerexam.cli.exporting import export_to
 
         return export_to(folder, arguments)
-    from peerexam.report.export import export_dataset
+    from peerexam.report.export.dataset import export_dataset
 
     out = Path(arguments.out) if arguments.out else folder / "dataset"
     written = export_dataset(folder, out, parquet=not arguments.no_parquet)

@@ -25,9 +25,9 @@ from peerexam.protocols.dataset import (
 from peerexam.protocols.dataset import generate as generate_dataset
 from peerexam.protocols.planning.plan import Plan
 from peerexam.protocols.session.progress import Progress
-from peerexam.report.export import finish_dataset
-from peerexam.report.parquet import pyarrow_modules
-from peerexam.report.pushing import Hub, how_to_push
+from peerexam.report.export.dataset import finish_dataset
+from peerexam.report.export.hub import Hub, how_to_push
+from peerexam.report.export.parquet import pyarrow_modules
 
 _MOST_SHORTFALLS = 10
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from peerexam.cli.output import columns, note, plain, say, say_json
 from peerexam.cli.showing import ledger_of
 from peerexam.protocols.studies.profile import write_profiles
-from peerexam.report.agent_profiles import AgentProfile, profile_rows
 from peerexam.report.grid import grid
-from peerexam.report.html import write_report
+from peerexam.report.profile import AgentProfile, profile_rows
+from peerexam.report.run.html import write_report
 
 _HEADS = ("from", "measure", "value", "interval", "rests on", "why there is none")
 

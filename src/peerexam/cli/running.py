@@ -24,9 +24,9 @@ from peerexam.protocols.run import rejudge_and_add as rerunning
 from peerexam.protocols.run import runner
 from peerexam.protocols.session.outcome import Outcome
 from peerexam.protocols.session.progress import Progress
-from peerexam.report.conclusion import Standings, has_standings
-from peerexam.report.html import write_report
-from peerexam.report.tables import standings_text
+from peerexam.report.run.conclusion import Standings, has_standings
+from peerexam.report.run.html import write_report
+from peerexam.report.run.text import standings_text
 
 Work = Callable[[Progress], Coroutine[Any, Any, Outcome]]
 

@@ -14,7 +14,7 @@ from peerexam.cli.output import plain, say, say_json
 from peerexam.errors import LedgerFileError, SetupError
 from peerexam.ledger.entries import StoredCall
 from peerexam.ledger.reading import CallReader, reading
-from peerexam.report.call_text import SHORT, call_json, call_text
+from peerexam.report.run.call_text import SHORT, call_json, call_text
 from peerexam.runfolder import RunFolder
 from peerexam.runfolder.lookup import (
     CALL,

@@ -15,7 +15,7 @@ from peerexam.errors import SetupError
 from peerexam.protocols.session.progress import Progress
 from peerexam.protocols.studies.style.protocol import draw_samples
 from peerexam.protocols.studies.style.study import StyleResult, study_style, style_cast
-from peerexam.report.style_page import style_page, style_text
+from peerexam.report.style import style_page, style_text
 from peerexam.runfolder import RunFolder
 
 PAGE = "style.html"

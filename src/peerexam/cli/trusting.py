@@ -24,7 +24,7 @@ from peerexam.protocols.studies.trust.study import (
     write_judgements,
 )
 from peerexam.records import Mark, Verdict
-from peerexam.report.trust_table import trust_csv, trust_json, trust_text
+from peerexam.report.trust import trust_csv, trust_json, trust_text
 from peerexam.runfolder import RunFolder
 from peerexam.runfolder.folder import write_object
 from peerexam.stats.trust.row import TrustReport

@@ -20,10 +20,10 @@ from typing import Literal
 from peerexam.calls import Json
 from peerexam.errors import SetupError
 from peerexam.records import Verdict, Winner
-from peerexam.report.columns import Column
-from peerexam.report.export_place import check_export_place
+from peerexam.report.export.columns import Column
+from peerexam.report.export.parquet import ParquetFile, pyarrow_modules
+from peerexam.report.export.place import check_export_place
 from peerexam.report.inert import csv_cell
-from peerexam.report.parquet import ParquetFile, pyarrow_modules
 from peerexam.runfolder import RunFolder
 from peerexam.runfolder.folder import write_object
 from peerexam.stats.ranking.results import Rating, Results

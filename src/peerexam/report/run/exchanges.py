@@ -13,7 +13,7 @@ from peerexam.calls import Completion, Json, calls_of
 from peerexam.ledger.base import Failure
 from peerexam.ledger.entries import StoredCall
 from peerexam.ledger.reading import CallReader
-from peerexam.report.call_text import SHORT
+from peerexam.report.run.call_text import SHORT
 
 ROOM = 4_000_000
 """Characters of prompts and replies that a page holds at most."""

@@ -10,8 +10,8 @@ from peerexam.calls import Json
 from peerexam.report.grid import grid
 from peerexam.report.inert import printable
 from peerexam.report.numbers import MISSING, decimal, percent, points, span
-from peerexam.report.page import encoded
-from peerexam.report.study_page import rendered
+from peerexam.report.page.shell import encoded
+from peerexam.report.page.study import rendered
 
 WIDTH, ROW, TOP = 640, 34, 26
 """Of the bar chart, in SVG units."""

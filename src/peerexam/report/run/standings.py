@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from peerexam.calls import Json
-from peerexam.report.axis import Axis, Bar, axis_over
-from peerexam.report.conclusion import METHODS, Standings, uncompared
+from peerexam.report.figures.axis import Axis, Bar, axis_over
 from peerexam.report.numbers import decimal, percent, rank_interval, span
+from peerexam.report.run.conclusion import METHODS, Standings, uncompared
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from peerexam.calls import Json, canonical_json
-from peerexam.report.axis import Axis, Bar
-from peerexam.report.conclusion import Standings
+from peerexam.report.figures.axis import Axis, Bar
 from peerexam.report.numbers import percent, span
+from peerexam.report.run.conclusion import Standings
 
 STATES = ("ok", "unparsed", "refused", "filtered", "truncated", "empty", "error")
 KINDS = ("questions", "answers", "marks", "verdicts", "rankings")

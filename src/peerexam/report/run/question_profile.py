@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from peerexam.calls import Json
-from peerexam.report.axis import WIDTH
-from peerexam.report.benchmark_view import DOMAINS_SHOWN, LEVELS, benchmark_of
-from peerexam.report.conclusion import Standings
+from peerexam.report.figures.axis import WIDTH
 from peerexam.report.numbers import percent
+from peerexam.report.run.benchmarks import DOMAINS_SHOWN, LEVELS, benchmark_of
+from peerexam.report.run.conclusion import Standings
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from typing import Any
 
 from peerexam.calls import Json
 from peerexam.errors import MissingExtraError
-from peerexam.report.columns import Column
+from peerexam.report.export.columns import Column
 
 BATCH = 10_000
 """Rows that are gathered before they are written."""

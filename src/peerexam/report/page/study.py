@@ -7,7 +7,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from peerexam.report.page import content_policy, resource
+from peerexam.report.page.shell import content_policy, resource
 
 
 def rendered(template: str, **fields: Any) -> str:

@@ -20,7 +20,7 @@ from urllib.parse import quote
 from peerexam.calls import Json
 from peerexam.errors import SetupError
 from peerexam.records import Answer, Mark, Question, Verdict, Winner
-from peerexam.report.export_place import check_export_place
+from peerexam.report.export.place import check_export_place
 from peerexam.runfolder import RunFolder
 
 T = TypeVar("T")

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from peerexam.calls import Json
-from peerexam.report.conclusion import Standings, basis, cautions, has_standings, headline
 from peerexam.report.grid import grid
 from peerexam.report.inert import Cell, csv_text, markdown_text, printable
-from peerexam.report.judges_view import Measure, judge_rows, leading_estimate, one_model
 from peerexam.report.numbers import MISSING, probability, signed, span
-from peerexam.report.standings_view import standing_rows
+from peerexam.report.run.conclusion import Standings, basis, cautions, has_standings, headline
+from peerexam.report.run.judges import Measure, judge_rows, leading_estimate, one_model
+from peerexam.report.run.standings import standing_rows
 from peerexam.runfolder import RunFolder
 
 COLUMNS = (

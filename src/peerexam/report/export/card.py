@@ -8,10 +8,10 @@ import yaml
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from peerexam.calls import Json
-from peerexam.report.basis_view import STATES, agent_rows
-from peerexam.report.columns import Sheet
+from peerexam.report.export.columns import Sheet
+from peerexam.report.export.question_figures import MOST_DOMAINS, QuestionFigures
 from peerexam.report.inert import markdown_text
-from peerexam.report.question_figures import MOST_DOMAINS, QuestionFigures
+from peerexam.report.run.basis import STATES, agent_rows
 
 SPLIT = "test"
 """The one split: an exam is for examining."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from peerexam.calls import Json
-from peerexam.report.study_page import rendered
+from peerexam.report.page.study import rendered
 
 PAGE = "curve.html"
 WIDTH, HEIGHT = 420, 240

@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from peerexam.calls import Json
-from peerexam.report.axis import Axis, Bar, axis_about_zero
-from peerexam.report.conclusion import Standings
+from peerexam.report.figures.axis import Axis, Bar, axis_about_zero
 from peerexam.report.numbers import (
     MISSING,
     counted,
@@ -19,6 +18,7 @@ from peerexam.report.numbers import (
     signed,
     span,
 )
+from peerexam.report.run.conclusion import Standings
 
 ESTIMATES = ("third_party", "win_rate", "rank_bias")
 """Of self-preference, in the order in which they are shown; the first that has a value leads."""

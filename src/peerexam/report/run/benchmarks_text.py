@@ -6,17 +6,17 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from peerexam.calls import Json
-from peerexam.report.benchmark_view import (
+from peerexam.report.grid import grid
+from peerexam.report.inert import Cell, csv_text, printable
+from peerexam.report.run.benchmarks import (
     benchmark_of,
     has_levels,
     ordered,
     table_3,
     table_3_columns,
 )
-from peerexam.report.conclusion import Standings
-from peerexam.report.grid import grid
-from peerexam.report.inert import Cell, csv_text, printable
-from peerexam.report.tables import write_leaderboard
+from peerexam.report.run.conclusion import Standings
+from peerexam.report.run.text import write_leaderboard
 from peerexam.runfolder import RunFolder
 
 _PARTS = {"": "percent", "_low": "low", "_high": "high", "_answers": "n"}

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from peerexam.report.conclusion import Standings
-from peerexam.report.radar import MOST_SERIES, points_text
+from peerexam.report.figures.radar import MOST_SERIES, points_text
+from peerexam.report.run.conclusion import Standings
 
 WIDTH = 420
 HEIGHT = 240

@@ -12,21 +12,19 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from peerexam.calls import Json
 from peerexam.errors import LedgerFileError, MissingExtraError
 from peerexam.ledger.reading import CallReader, reading
-from peerexam.report import (
-    basis_view,
-    benchmark_view,
-    conclusion,
-    judges_view,
-    profile_view,
-    standings_view,
-)
-from peerexam.report.agent_profiles import AgentProfile, read_profiles
-from peerexam.report.axis import WIDTH
-from peerexam.report.browse import QUESTION_LIMIT, Browsable, browsable
-from peerexam.report.depth_curve import LEAST_AT_RISK, depth_curve
-from peerexam.report.exchanges import ROOM
-from peerexam.report.page import content_policy, embedded_json, encoded, resource
-from peerexam.report.radar import radar
+from peerexam.report.figures.axis import WIDTH
+from peerexam.report.figures.radar import radar
+from peerexam.report.page.shell import content_policy, embedded_json, encoded, resource
+from peerexam.report.profile import AgentProfile, read_profiles
+from peerexam.report.run import basis as basis_view
+from peerexam.report.run import benchmarks as benchmark_view
+from peerexam.report.run import conclusion
+from peerexam.report.run import judges as judges_view
+from peerexam.report.run import question_profile as profile_view
+from peerexam.report.run import standings as standings_view
+from peerexam.report.run.depth_curve import LEAST_AT_RISK, depth_curve
+from peerexam.report.run.exchanges import ROOM
+from peerexam.report.run.questions import QUESTION_LIMIT, Browsable, browsable
 from peerexam.runfolder import RunFolder
 
 

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from peerexam.calls import Json
 from peerexam.ledger.reading import CallReader
 from peerexam.records import Answer, Mark, Question, Ranking
-from peerexam.report.exchanges import ROOM, Behind, embed
+from peerexam.report.run.exchanges import ROOM, Behind, embed
 from peerexam.runfolder import RunFolder
 from peerexam.runfolder.columns import RecordStream
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from peerexam.calls import Json
+from peerexam.report.figures.scatter import SIDE, Scatter, scatter
 from peerexam.report.numbers import MISSING, decimal, percent, probability, span
-from peerexam.report.page import encoded
-from peerexam.report.scatter import SIDE, Scatter, scatter
-from peerexam.report.study_page import rendered
+from peerexam.report.page.shell import encoded
+from peerexam.report.page.study import rendered
 
 _READINGS = {
     "authors": "Questions near each other ask about the same; colour and shape tell who asked.",

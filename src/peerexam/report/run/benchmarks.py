@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from peerexam.calls import Json
-from peerexam.report.conclusion import Standings
 from peerexam.report.numbers import MISSING, counted, decimal, signed, span
+from peerexam.report.run.conclusion import Standings
 
 LEVELS = {
     "memorization": "Memorization",

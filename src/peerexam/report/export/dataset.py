@@ -14,11 +14,11 @@ from pathlib import Path
 from peerexam.calls import Json
 from peerexam.errors import SetupError
 from peerexam.records import Record, to_json
-from peerexam.report.card import card_text
-from peerexam.report.columns import Sheet, columns_of, dimensions_in
-from peerexam.report.export_place import check_export_place
-from peerexam.report.parquet import ParquetFile, pyarrow_modules
-from peerexam.report.question_figures import question_figures
+from peerexam.report.export.card import card_text
+from peerexam.report.export.columns import Sheet, columns_of, dimensions_in
+from peerexam.report.export.parquet import ParquetFile, pyarrow_modules
+from peerexam.report.export.place import check_export_place
+from peerexam.report.export.question_figures import question_figures
 from peerexam.runfolder import RunFolder, record_line
 from peerexam.runfolder.sealing import canary_of, seal_of
 

@@ -1,0 +1,4 @@
+"""A run as files for others: our data set, and the layouts of other tools.
+
+Begin with `dataset`.
+"""
