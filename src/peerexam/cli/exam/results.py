@@ -19,8 +19,8 @@ _MOST_NAMES = 30
 
 def report(arguments: argparse.Namespace) -> int:
     """Print a run's standings, and write its report and tables."""
-    from peerexam.cli.running import exit_status
-    from peerexam.cli.showing import report_ledger
+    from peerexam.cli.exam.running import exit_status
+    from peerexam.cli.exam.show import report_ledger
     from peerexam.protocols.run.finishing import set_disagreement, tally_folder
     from peerexam.report.run.benchmarks_text import table_3_text, write_tables
     from peerexam.report.run.conclusion import has_standings
@@ -62,7 +62,7 @@ def export(arguments: argparse.Namespace) -> int:
     folder = _existing(arguments.folder)
     _check_sealed(folder)
     if arguments.to != "dataset":
-        from peerexam.cli.exporting import export_to
+        from peerexam.cli.exam.exporting import export_to
 
         return export_to(folder, arguments)
     from peerexam.report.export.dataset import export_dataset

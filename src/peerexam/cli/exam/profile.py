@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from peerexam.cli.exam.show import ledger_of
 from peerexam.cli.output import columns, note, plain, say, say_json
-from peerexam.cli.showing import ledger_of
 from peerexam.protocols.studies.profile import write_profiles
 from peerexam.report.grid import grid
 from peerexam.report.profile import AgentProfile, profile_rows

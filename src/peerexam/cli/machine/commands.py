@@ -16,10 +16,10 @@ from peerexam.errors import SetupError
 
 def agents(arguments: argparse.Namespace) -> int:
     """Say which agents can be had, or ask some."""
-    from peerexam.cli import checking
+    from peerexam.cli.machine import agents as checking
 
     if arguments.action == "probe":
-        from peerexam.cli.probing import probe
+        from peerexam.cli.machine.probe import probe
 
         return probe(arguments)
     if arguments.check:

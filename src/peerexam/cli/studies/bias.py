@@ -19,7 +19,7 @@ PAGE = "question-map.html"
 def bias(arguments: argparse.Namespace) -> int:
     """Perform the action that was asked for."""
     if arguments.action == "style":
-        from peerexam.cli.style_probing import style
+        from peerexam.cli.studies.bias_style import style
 
         return style(arguments)
     return questions(arguments)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from peerexam.cli.agent_files import read_agents
-from peerexam.cli.studying import config_from, folder_of, perform
+from peerexam.cli.studies.base import config_from, folder_of, perform
 from peerexam.errors import SetupError
 from peerexam.protocols.session.progress import Progress
 from peerexam.protocols.studies.discrimination.answer_scoring import kinds_of_judges

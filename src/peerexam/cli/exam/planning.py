@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
 
-from peerexam.cli.machine import note_missing_weights
+from peerexam.cli.machine.commands import note_missing_weights
 from peerexam.cli.output import columns, note, plain, say, say_json
 from peerexam.errors import SetupError
 from peerexam.protocols.config.loading import load_config

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from peerexam.cli import COMPLETE
-from peerexam.cli.mistakes import tasks_from
 from peerexam.cli.output import columns, note, plain, say, say_json
-from peerexam.cli.studying import config_from, folder_of, perform
+from peerexam.cli.studies.base import config_from, folder_of, perform
+from peerexam.cli.studies.mistakes import tasks_from
 from peerexam.protocols.session.progress import Progress
 from peerexam.protocols.studies.mistakes.backtracking.classifier_training import (
     HeldOut,

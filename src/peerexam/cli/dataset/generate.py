@@ -10,9 +10,9 @@ from pathlib import Path
 from peerexam.calls import Json
 from peerexam.cli import COMPLETE, PARTIAL
 from peerexam.cli.display import shown
-from peerexam.cli.exam import config_from, plan_text
+from peerexam.cli.exam.planning import config_from, plan_text
 from peerexam.cli.interrupt import run_interruptibly
-from peerexam.cli.machine import offer_weights
+from peerexam.cli.machine.commands import offer_weights
 from peerexam.cli.output import columns, note, plain, say, say_json
 from peerexam.errors import PeerexamError, SetupError
 from peerexam.protocols.config.checks import PLAYS_DIRECTLY

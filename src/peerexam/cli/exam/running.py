@@ -12,9 +12,9 @@ from typing import Any
 from peerexam.cli import COMPLETE, NO_STANDINGS, PARTIAL
 from peerexam.cli.agent_files import read_agents
 from peerexam.cli.display import shown
-from peerexam.cli.exam import config_from
+from peerexam.cli.exam.planning import config_from
 from peerexam.cli.interrupt import run_interruptibly
-from peerexam.cli.machine import offer_weights
+from peerexam.cli.machine.commands import offer_weights
 from peerexam.cli.output import columns, note, plain, say, say_json
 from peerexam.errors import NoStandingsError, SetupError
 from peerexam.protocols.config.checks import PLAYS_DIRECTLY

@@ -6,8 +6,8 @@ import argparse
 from pathlib import Path
 from typing import cast
 
-from peerexam.cli.mistakes import tasks_from
-from peerexam.cli.studying import config_from, folder_of, perform
+from peerexam.cli.studies.base import config_from, folder_of, perform
+from peerexam.cli.studies.mistakes import tasks_from
 from peerexam.errors import SetupError
 from peerexam.examiners.mistakes.finding import Method
 from peerexam.protocols.session.progress import Progress

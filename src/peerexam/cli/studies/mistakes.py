@@ -27,9 +27,9 @@ from peerexam.tasks.mistakes.location_votes import read_location_votes
 from peerexam.tasks.mistakes.traces import load_traces
 
 _ELSEWHERE = {
-    "find": "peerexam.cli.mistake_finding:find",
-    "backtrack": "peerexam.cli.backtracking:backtrack",
-    "train": "peerexam.cli.backtracking:train",
+    "find": "peerexam.cli.studies.mistakes_find:find",
+    "backtrack": "peerexam.cli.studies.mistakes_backtrack:backtrack",
+    "train": "peerexam.cli.studies.mistakes_backtrack:train",
 }
 
 

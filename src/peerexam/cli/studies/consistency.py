@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from peerexam.cli.studying import config_from, folder_of, perform
+from peerexam.cli.studies.base import config_from, folder_of, perform
 from peerexam.errors import SetupError
 from peerexam.protocols.session.progress import Progress
 from peerexam.protocols.studies.consistency.hypothetical import TEMPLATES, Asking

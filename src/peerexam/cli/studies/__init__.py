@@ -1,0 +1,1 @@
+"""The commands of the studies; `base` is what they share."""
