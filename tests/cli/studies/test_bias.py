@@ -200,6 +200,9 @@ def test_a_style_probe_leaves_table_records_and_page(
     text = capsys.readouterr().out
     assert "no judge is seen to prefer either style" in text
     assert "its own style" in text
+    (pooled,) = [line for line in text.splitlines() if line.startswith("all judges")]
+    assert pooled.endswith(" questions")
+    assert " pairs " in text
 
 
 def test_failed_calls_make_it_partial(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
