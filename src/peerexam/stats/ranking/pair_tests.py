@@ -12,7 +12,7 @@ the mean of V_ij over all pairs, as large a part of it as the agents' meetings g
 the t of a variance that borrows two degrees of freedom from all pairs (Smyth 2004, Statistical
 Applications in Genetics and Molecular Biology 3, article 3; there the number is estimated), in a
 form that is at most √n. A t of each pair's own variance is led by variances that are small by
-chance: of 8 questions it finds 4 to 5 pairs in 100 fewer.
+chance: of 8 questions it finds 3 to 9 pairs in 100 fewer.
 
 Were the agents alike, their margins could as well stand the other way about within each question.
 The reference is T with margins exchanged at random among the agents that met there, which is exact
