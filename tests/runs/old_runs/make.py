@@ -143,7 +143,7 @@ def make(folder: Path) -> None:
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parent))
     if sys.argv[1] == "--run":
-        import player
+        import player  # type: ignore[import-not-found]
 
         from peerexam import register
         from peerexam.cli import main
