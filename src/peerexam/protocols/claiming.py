@@ -77,8 +77,11 @@ def claimed(
 
 def _has_results(folder: RunFolder) -> bool:
     """Whether there is a question or an answer, of a run or a data set, that could be replaced."""
-    kinds = ("questions", "answers")
-    places = (*map(folder.records_path, kinds), folder.path / "data" / "questions.jsonl")
+    places = (
+        folder.records_path("questions"),
+        folder.records_path("answers"),
+        folder.path / "data" / "questions.jsonl",
+    )
     return any(place.exists() and place.stat().st_size for place in places)
 
 
