@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -141,13 +142,11 @@ def make(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(Path(__file__).parent))
     if sys.argv[1] == "--run":
-        import player  # type: ignore[import-not-found]
-
         from peerexam import register
         from peerexam.cli import main
 
-        register("player")(player.create)
+        players = runpy.run_path(str(Path(__file__).with_name("player.py")))
+        register("player")(players["create"])
         raise SystemExit(main(sys.argv[2:]))
     make(Path(sys.argv[1]))
