@@ -92,7 +92,8 @@ class _Missing:
             return
         kept = set(self._kept)
         marks = {"slow", "hypothesis"} if self._config.getoption("--and-slow") else set()
-        chosen, others = [], []
+        chosen: list[pytest.Item] = []
+        others: list[pytest.Item] = []
         for item in items:
             wanted = kept & {item.nodeid, item.nodeid.split("::")[0]}
             wanted |= marks & {mark.name for mark in item.iter_markers()}
