@@ -83,7 +83,12 @@ def write(model: Any, writings: list[Writing]) -> list[Generated]:
 
 
 @pytest.mark.parametrize(
-    ("temperature", "top_p", "top_k"), [(1.0, 1.0, 0), (0.7, 0.8, 0), (2, 1, 4)]
+    ("temperature", "top_p", "top_k"),
+    [
+        (0.7, 0.8, 0),
+        pytest.param(1.0, 1.0, 0, marks=pytest.mark.slow),
+        pytest.param(2, 1, 4, marks=pytest.mark.slow),
+    ],
 )
 def test_tokens_are_drawn_as_often_as_the_model_says(
     base_model: Path, temperature: float, top_p: float, top_k: int

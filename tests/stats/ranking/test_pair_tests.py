@@ -179,6 +179,7 @@ def test_nobody_and_one_alone_are_separated_from_nobody(size: int) -> None:
     assert not apart(np.zeros((3, size, size))).any()
 
 
+@pytest.mark.slow  # as the one with one better agent
 def test_alike_agents_far_above_others_are_separated_no_more_often_than_nominal() -> None:
     # Two groups of four alike, 8 questions. Were margins exchanged among all eight to the end, a
     # pair of one group would be separated in 8 of 100 such exams.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -38,14 +39,20 @@ voting: {{rounds: 50}}
 """
 
 
-@pytest.fixture(params=["round_robin", "merge_sort"])
-def run(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
+@pytest.fixture(scope="module", params=["round_robin", "merge_sort"])
+def finished(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Path:
     """An exam with one judge that favours itself and one author that is better at home."""
-    folder = tmp_path / "run"
-    config = tmp_path / "EXAM.yaml"
+    folder = tmp_path_factory.mktemp("exam") / "run"
+    config = folder.with_name("EXAM.yaml")
     config.write_text(EXAM.format(output=folder, ranking=request.param), encoding="utf-8")
     assert main(["run", str(config), "--quiet"]) == 0
     return folder
+
+
+@pytest.fixture
+def run(finished: Path, tmp_path: Path) -> Path:
+    """A copy of that run, to write to."""
+    return Path(shutil.copytree(finished, tmp_path / "run"))
 
 
 def measured(found: dict[str, Any], name: str, role: str) -> dict[str, dict[str, Any]]:
