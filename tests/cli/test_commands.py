@@ -12,6 +12,7 @@ import pytest
 from peerexam.agents.function import ScriptedAgent
 from peerexam.agents.registry import register, unregister
 from peerexam.cli import main
+from peerexam.printable import plain
 
 EXAM = """\
 name: three
@@ -267,6 +268,16 @@ def test_rejudge_takes_models_and_files(
     body = said(capsys, ["rejudge", str(run_folder), *judges, "--out", "again", "--quiet"])
     assert [judge["agent"] for judge in body["standings"]["judges"]] == ["first", "second"]
     assert body["standings"]["standings"][0]["agent"] == "strong"
+
+
+def test_a_name_that_no_agent_can_have_is_bad_usage(
+    run_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    capsys.readouterr()
+    assert main(["add", str(run_folder), "sim/x", "--name", "s\x1b[2J\u202e", "--quiet"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "is blank or has a control character" in line
+    assert plain(line) == line
 
 
 def test_add_joins_one_agent(run_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -70,10 +70,18 @@ class RunFolder:
         return self.path / f"{kind}.jsonl"
 
     def writer(self, kind: Kind) -> RecordWriter:
-        """A writer that goes over what stands in one kind's file; the caller closes it."""
+        """A writer that goes over what stands in one kind's file; the caller closes it.
+
+        Where it changes anything the manifest is removed first: a run that is killed then has not
+        come to its end, whatever stood there before.
+        """
         with refusals(self.path):
             self.path.mkdir(parents=True, exist_ok=True)
-        return RecordWriter(self.records_path(kind))
+        return RecordWriter(self.records_path(kind), self._begin_again)
+
+    def _begin_again(self) -> None:
+        with refusals(self.manifest_path):
+            self.manifest_path.unlink(missing_ok=True)
 
     def questions(self) -> RecordStream[Question]:
         """Stream the questions, in the order of the file; none where there is no file.

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from io import BufferedRandom
 from pathlib import Path
@@ -58,10 +59,12 @@ class RecordWriter:
 
     Args:
         path: The file; it is created where it is missing. Its folder must exist.
+        before_change: Called before lines that stand in the file are replaced, cut off or added to.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, before_change: Callable[[], None] | None = None) -> None:
         self.path = path
+        self._before_change = before_change
         with refusals(path):
             path.touch()
             # Closed in close(): the file lives as long as the writer.
@@ -86,14 +89,19 @@ class RecordWriter:
             if standing == line:
                 self._place += len(line)
                 return
-            self._file.seek(self._place)
-            self._file.truncate()
+            self._cut()
             self._replaying = False
         with refusals(self.path):
             self._file.write(line)
         self._place += len(line)
         if time.monotonic() - self._flushed_at >= FLUSH_EVERY:
             self.flush()
+
+    def _cut(self) -> None:
+        if self._before_change is not None:
+            self._before_change()
+        self._file.seek(self._place)
+        self._file.truncate()
 
     def mark(self) -> Mark:
         """What has been emitted so far, as bytes of the file."""
@@ -136,9 +144,8 @@ class RecordWriter:
         if self._file.closed:
             return
         try:
-            if truncate and self._replaying:
-                self._file.seek(self._place)
-                self._file.truncate()
+            if truncate and self._replaying and self._file.read(1):
+                self._cut()
             self.flush()
             with refusals(self.path):
                 os.fsync(self._file.fileno())

@@ -67,6 +67,12 @@ def test_a_server_that_is_down_is_told_at_once(postgres_url: str) -> None:
     assert "is the server up" in said
 
 
+@pytest.mark.parametrize("host", ["h\u202e", "h\x1b", "h" * 64])
+def test_a_host_that_can_be_none_is_told(postgres_url: str, host: str) -> None:
+    said = refused(changed(postgres_url, login=f"me:{SECRET}", place=host))
+    assert "host" in said
+
+
 def test_a_missing_database_is_told_with_the_mend(postgres_url: str) -> None:
     said = refused(postgres_url + "_nowhere")
     assert "does not exist" in said

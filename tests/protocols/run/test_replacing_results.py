@@ -310,6 +310,64 @@ def test_whoever_comes_after_a_killed_add_finishes_its_hand_over(
         assert verdicts.count(b"\n") == joined["verdicts.jsonl"].count(b"\n")
 
 
+# --- results that a killed process had begun to replace -----------------------------------------
+
+KILLED_WRITING = """
+import os, sys
+from peerexam.cli import main
+from peerexam.runfolder import RecordWriter, RunFolder
+left = int(sys.argv[1])
+def emit(self, record, _real=RecordWriter.emit):
+    global left
+    _real(self, record)
+    left -= self.path.name == "verdicts.jsonl"
+    if left == 0:
+        self.flush()
+        os._exit(137)
+RecordWriter.emit = emit
+RunFolder.write_manifest = lambda self, body: os._exit(137)
+sys.exit(main(sys.argv[2:]))
+"""
+
+
+@pytest.mark.parametrize("verdicts", [1, 7, -1])  # -1: all, and standings, but no manifest
+@pytest.mark.parametrize("command", ["run", "rejudge"])
+def test_results_half_replaced_are_not_exported_as_those_that_were_there(
+    command: str, verdicts: int, held: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if command == "run":  # the same questions, judged otherwise
+        body = {**EXAM, "judging": {"ranking": "round_robin"}, "seed": 3}
+        target = held
+        replaced = ["run", write(held.parent, body), "--out", str(held)]
+    else:
+        target = held.parent / "again"
+        rejudge = ["rejudge", str(held), "--out", str(target), "--quiet", "--judges"]
+        assert main([*rejudge, "sim/j?ability=1"]) == 0
+        replaced = [*rejudge, "sim/k?ability=1&first_preference=0.4"]
+    whole = held.parent / "whole"
+    shutil.copytree(target, whole)
+    arguments = [*replaced, "--replace", "--quiet"]
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED_WRITING, str(verdicts), *arguments], check=False
+    )
+    assert done.returncode == 137
+    for layout in ("dataset", "arena-rank", "fastchat"):
+        assert main(["export", str(target), "--to", layout]) == 2
+        (line,) = capsys.readouterr().err.strip().splitlines()
+        assert "has not come to its end" in line
+    assert main([*replaced, "--quiet"]) == 0  # what was killed goes on
+    as_whole = [str(whole) if text == str(target) else text for text in arguments]
+    assert main(as_whole) == 0
+    assert snapshot(target) == snapshot(whole)
+
+
+def test_a_run_over_what_stands_keeps_its_manifest_until_it_has_another(held: Path) -> None:
+    before = snapshot(held)
+    arguments = ["run", write(held.parent, EXAM), "--out", str(held), "--quiet"]
+    subprocess.run([sys.executable, "-c", KILLED_WRITING, "-1", *arguments], check=False)
+    assert snapshot(held) == before
+
+
 # --- damaged and left-over files ----------------------------------------------------------------
 
 

@@ -157,7 +157,7 @@ def _existing(text: str) -> Path:
     if held.config_path.exists() and not held.manifest_path.exists():
         raise SetupError(
             f"{folder} holds an exam that has not come to its end; `peerexam run` with the same "
-            "config and folder goes on with it"
+            "config and folder goes on with it (or `rejudge`, where that began it)"
         )
     manifest = held.read_manifest() if held.manifest_path.exists() else {}
     if manifest.get("kind") == "dataset" and "questions_hash" not in manifest:

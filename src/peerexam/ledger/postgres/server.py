@@ -72,6 +72,8 @@ class Server:
             connection.execute(_SESSION)
         except psycopg.Error as error:
             complaint = self.refusal(error)
+        except UnicodeError:
+            complaint = LedgerFileError(f"{self.label}: there is no host of that name; correct it")
         else:
             return connection
         raise complaint  # outside of `except`: no chain leads to libpq's own words

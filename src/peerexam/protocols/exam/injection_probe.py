@@ -26,7 +26,7 @@ from peerexam.examiners.judging.by_prompt import PromptJudge
 from peerexam.protocols.config.models import ExamConfig
 from peerexam.protocols.session.concurrency import in_order, together
 from peerexam.records import HARMLESS, PLAIN, Answer, Mark, Probe, Verdict
-from peerexam.runfolder import RecordWriter, RunFolder
+from peerexam.runfolder import RunFolder
 
 STYLES = (PLAIN, HARMLESS, *ATTACKS)
 """All that is made of a wrong answer, in the order in which it is played."""
@@ -170,11 +170,10 @@ def by_judge(probes: Iterable[Probe]) -> dict[str, list[Probe]]:
 
 def write_probes(folder: RunFolder, probes: Sequence[Probe]) -> None:
     """Put `probes.jsonl` into a folder, over what an earlier run left; none leave no file."""
-    path = folder.records_path("probes")
     if not probes:
-        path.unlink(missing_ok=True)
+        folder.records_path("probes").unlink(missing_ok=True)
         return
-    with RecordWriter(path) as writer:
+    with folder.writer("probes") as writer:
         for probe in probes:
             writer.emit(probe)
 

@@ -19,7 +19,8 @@ from peerexam.protocols.run.loop import Tally
 from peerexam.protocols.run.setup import Stage
 from peerexam.protocols.session.concurrency import both, in_order, together
 from peerexam.records import LevelVote, Question, Reference
-from peerexam.runfolder import RecordWriter, RunFolder
+from peerexam.runfolder import RunFolder
+from peerexam.runfolder.folder import Kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,13 +103,15 @@ def write_notes(
     folder: RunFolder, votes: Iterable[LevelVote], references: Iterable[Reference]
 ) -> None:
     """Put `levels.jsonl` and `references.jsonl` into a folder; none leave no file."""
-    for kind, records in (("levels", tuple(votes)), ("references", tuple(references))):
-        path = folder.path / f"{kind}.jsonl"
+    held: tuple[tuple[Kind, Sequence[LevelVote | Reference]], ...] = (
+        ("levels", tuple(votes)),
+        ("references", tuple(references)),
+    )
+    for kind, records in held:
         if not records:
-            path.unlink(missing_ok=True)
+            folder.records_path(kind).unlink(missing_ok=True)
             continue
-        folder.create()
-        with RecordWriter(path) as writer:
+        with folder.writer(kind) as writer:
             for record in records:
                 writer.emit(record)
 

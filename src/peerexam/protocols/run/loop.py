@@ -22,6 +22,9 @@ from peerexam.protocols.run.resume import Nothing, Standing
 from peerexam.protocols.session.concurrency import in_order
 from peerexam.records import Answer, Question
 from peerexam.runfolder import RecordWriter, RunFolder
+from peerexam.runfolder.folder import Kind
+
+_KINDS: tuple[Kind, ...] = ("questions", "answers", "marks", "verdicts", "rankings")
 
 _OFTEN, _SHARE = 5, 0.2
 """So many answers of an agent, and such a share of them, are warned of where they are cut."""
@@ -122,10 +125,7 @@ async def examine_all(
             admission.release()
 
     with ExitStack() as stack:
-        writers = {
-            kind: stack.enter_context(RecordWriter(folder.path / f"{kind}.jsonl"))
-            for kind in ("questions", "answers", "marks", "verdicts", "rankings")
-        }
+        writers = {kind: stack.enter_context(folder.writer(kind)) for kind in _KINDS}
         for question in held:
             writers["questions"].emit(question)
         writers["questions"].flush()

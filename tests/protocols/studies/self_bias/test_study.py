@@ -5,7 +5,11 @@ from __future__ import annotations
 import csv
 import json
 import shutil
+from fractions import Fraction
+from itertools import combinations, product
 from pathlib import Path
+from random import Random
+from statistics import mean
 from typing import Any
 
 import numpy as np
@@ -15,9 +19,11 @@ from peerexam.cli import main
 from peerexam.errors import RecordFileError, SetupError
 from peerexam.protocols.standings.as_json import plain
 from peerexam.protocols.studies.self_bias.study import study_self_bias
+from peerexam.records import Question, Verdict, Winner
 from peerexam.report.numbers import probability, signed
 from peerexam.report.run.judges import self_preference_rows
 from peerexam.report.run.text import standings_text
+from peerexam.runfolder import RunFolder
 from peerexam.stats.core.interval_test import finest_level
 from peerexam.tasks.self_bias.score_file import read_scores
 from peerexam.tasks.self_bias.source_diversity import source_diversity
@@ -173,6 +179,62 @@ def test_on_prd_ranks_and_win_rates_disagree_in_sign(
     assert won["bard"]["value"] > 0
     assert ranks["bard"]["value"] > 0
     assert ranks["gpt4"]["value"] < 0 < won["gpt4"]["value"]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_every_role_ranks_within_the_question_as_counted_by_hand(
+    seed: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # Paper 004, Eq. 1, in fractions and without our tables: three questions, a wrote two and b one;
+    # verdicts are drawn, a third of them ties. Ranks are taken within a question, then averaged.
+    random = Random(seed)
+    authors = {"q1": "a", "q2": "a", "q3": "b"}
+    kinds: dict[Fraction, tuple[Winner, Winner]] = {
+        Fraction(1): ("first", "second"),
+        Fraction(1, 2): ("tie", "tie"),
+        Fraction(0): ("second", "first"),
+    }
+    said: dict[tuple[str, ...], Fraction] = {}
+    folder = RunFolder(tmp_path / "run")
+    with folder.writer("questions") as questions, folder.writer("verdicts") as verdicts:
+        for name, author in authors.items():
+            questions.emit(Question(name, "Why?", "d", author=author))
+            for judge, (one, other) in product("abc", combinations("abc", 2)):
+                points = random.choice(list(kinds))
+                said[name, judge, one, other], said[name, judge, other, one] = points, 1 - points
+                for (x, y), winner in zip(((one, other), (other, one)), kinds[points], strict=True):
+                    verdicts.emit(Verdict(name, judge, x, y, winner))
+    roles = ["examiner", "examinee", "judge"]
+    folder.write_manifest({"agents": [{"name": name, "roles": roles} for name in "abc"]})
+
+    def ranks(name: str, judges: str, asked: bool) -> dict[str, Fraction]:
+        """Of the points by judges, on their own answers too where they are asked about these."""
+
+        def points(x: str, y: str) -> Fraction:
+            return mean(said[name, j, x, y] for j in judges if asked or j not in (x, y))
+
+        won = {x: sum((points(x, y) for y in "abc" if y != x), Fraction(0)) for x in "abc"}
+        behind = {
+            (x, y): Fraction((won[y] > won[x]) + (won[y] >= won[x]), 2) for x in won for y in won
+        }
+        return {x: 1 + sum(behind[x, y] for y in won if y != x) for x in won}
+
+    by = {
+        "evaluator": {j: [ranks(name, j, True) for name in authors] for j in "abc"},
+        "both": {j: [ranks(name, j, True) for name in authors if authors[name] == j] for j in "ab"},
+        "test set": {
+            j: [ranks(name, "abc", False) for name in authors if authors[name] == j] for j in "ab"
+        },
+    }
+    assert main(["self-bias", str(folder.path), "--rounds", "20", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    for role, tables in by.items():
+        theta = {(x, j): mean(one[x] for one in held) for j, held in tables.items() for x in "abc"}
+        values = {name: one["value"] for name, one in measured(found, "self_bias", role).items()}
+        assert values == {
+            x: pytest.approx(float(theta[x, x] - mean(theta[x, j] for j in tables if j != x)))
+            for x in tables
+        }
 
 
 def written(path: Path, rows: list[tuple[Any, ...]], *head: str) -> Path:

@@ -123,6 +123,15 @@ def test_pandalm_s_rows_without_models_are_questions_of_their_own(tmp_path: Path
     assert any("no cmp_key names two" in line for line in found.left_out)
 
 
+@pytest.mark.parametrize("row", [ANNOTATED, PANDALM])
+def test_pairs_that_are_read_as_questions_alone_are_said_to_be_left_out(
+    tmp_path: Path, row: dict[str, Any]
+) -> None:
+    found = read_source("alpaca-eval", lines(tmp_path / "rows.jsonl", row))
+    (said,) = found.left_out
+    assert said.startswith("1 pairs of outputs with their judgements (kind alpaca-annotations")
+
+
 def test_a_winner_may_be_the_model_s_name(tmp_path: Path) -> None:
     said = ["x", "y", "tie", "z"]
     rows = [{**BATTLE, "question_id": n, "winner": name} for n, name in enumerate(said)]

@@ -27,14 +27,20 @@ def read_alpaca_eval(source: Path) -> Imported:
         SetupError: There is no such file.
         RecordFileError: A row has no instruction.
     """
-    collected, outputs = Collected(), 0
+    collected, outputs, pairs = Collected(), 0, 0
     for path in _files(source):
         for row, id_ in _instructions(path):
             outputs += row.has("output")
+            pairs += row.has("output_1") or row.has("response1")
             if id_ not in collected.questions:
                 collected.question(_question(row, id_), row)
     if outputs:
         collected.left_out.append(f"{outputs} outputs (kind alpaca-outputs reads them)")
+    if pairs:
+        collected.left_out.append(
+            f"{pairs} pairs of outputs with their judgements (kind alpaca-annotations reads "
+            "AlpacaEval's, pandalm PandaLM's)"
+        )
     return collected.imported()
 
 
