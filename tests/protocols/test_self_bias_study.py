@@ -210,7 +210,7 @@ def test_every_role_ranks_within_the_question_as_counted_by_hand(
         behind = {
             (x, y): Fraction((won[y] > won[x]) + (won[y] >= won[x]), 2) for x in won for y in won
         }
-        return {x: 1 + sum(behind[x, y] for y in won if y != x) for x in won}
+        return {x: Fraction(1) + sum(behind[x, y] for y in won if y != x) for x in won}
 
     by = {
         "evaluator": {j: [ranks(name, j, True) for name in authors] for j in "abc"},

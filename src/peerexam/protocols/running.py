@@ -125,7 +125,9 @@ async def examine_all(
             admission.release()
 
     with ExitStack() as stack:
-        writers = {kind: stack.enter_context(folder.writer(kind)) for kind in _KINDS}
+        writers: dict[str, RecordWriter] = {
+            kind: stack.enter_context(folder.writer(kind)) for kind in _KINDS
+        }
         for question in held:
             writers["questions"].emit(question)
         writers["questions"].flush()
