@@ -8,7 +8,6 @@ from peerexam.protocols.selftest import PLAYERS, SelftestReport, selftest
 from peerexam.protocols.selftest_exam import hold_exam
 from peerexam.protocols.selftest_tables import sample_comparisons
 
-
 slow = pytest.mark.slow  # a hundred exams; each planted trait has its own test with its statistic
 
 
