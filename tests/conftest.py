@@ -24,6 +24,10 @@ import pytest
 from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis_settings
 
+# Before torch and scikit-learn are loaded: on a busy machine their threads spin, waiting for each
+# other, three times as long as the work takes; and the workers of pytest-xdist have all cores.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 # Nothing here is a test of speed: a busy machine must not fail one. New examples are looked for
 # where somebody works on what they find; a change is let in or not by the same ones each time.
 for _profile, _examples in (("quick", 25), ("thorough", 200)):

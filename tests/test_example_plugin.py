@@ -90,7 +90,11 @@ def test_its_agents_sit_an_exam_and_judge_it(python: Python, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("plug_ins", [("-p", "no:asyncio"), ()], ids=["without asyncio", "as is"])
-@pytest.mark.parametrize("place", ["in the checkout", "copied"])
+@pytest.mark.parametrize(
+    # The next test has it in the checkout, once.
+    "place",
+    [pytest.param("in the checkout", marks=pytest.mark.slow), "copied"],
+)
 def test_its_own_tests_pass_with_and_without_plug_ins_for_pytest(
     plug_ins: tuple[str, ...], place: str, python: Python, tmp_path: Path
 ) -> None:

@@ -198,6 +198,7 @@ def test_a_database_whose_disk_is_full_ends_all_sending(
     assert 0 < len(server.requests) - kept == unsaved(line) <= AT_ONCE
 
 
+@pytest.mark.slow  # waits out six seconds; test_postgres.py restarts a server under a ledger
 def test_while_a_database_is_away_nothing_is_sent_and_then_it_goes_on(
     tmp_path: Path, postgres_server: Any, chat_server: Any
 ) -> None:

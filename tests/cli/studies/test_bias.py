@@ -107,6 +107,7 @@ def test_questions_are_mapped_and_their_authors_told(
 
 
 @needs_minilm
+@pytest.mark.slow  # three maps; test_question_map.py draws a small one twice
 def test_the_same_command_leaves_the_same_bytes_and_speaks_in_words(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -8,17 +8,21 @@ from peerexam.protocols.selftest.exam import hold_exam
 from peerexam.protocols.selftest.proof import PLAYERS, SelftestReport, selftest
 from peerexam.protocols.selftest.tables import sample_comparisons
 
+slow = pytest.mark.slow  # a hundred exams; each planted trait has its own test with its statistic
+
 
 @pytest.fixture(scope="module")
 def report() -> SelftestReport:
     return selftest(0)
 
 
+@slow
 def test_everything_planted_is_found_and_nothing_else(report: SelftestReport) -> None:
     assert [check.name for check in report.checks if not check.ok] == []
     assert report.ok
 
 
+@slow
 def test_found_lies_near_planted(report: SelftestReport) -> None:
     by_name = {check.name: check for check in report.checks}
     for name in (
@@ -32,6 +36,7 @@ def test_found_lies_near_planted(report: SelftestReport) -> None:
         assert check.found == pytest.approx(check.planted, abs=0.06), name
 
 
+@slow
 def test_the_proof_covers_what_it_must(report: SelftestReport) -> None:
     assert len(PLAYERS) == 8
     words = " ".join(check.name for check in report.checks)
