@@ -18,7 +18,7 @@ from peerexam.cli.display import shown
 from peerexam.cli.output import note, say, say_json
 from peerexam.printable import escaped_json, log, plain
 from peerexam.protocols.session.progress import Progress
-from peerexam.testing.faults.server import Asked, Reply, Scripted, WeatherServer
+from peerexam.testing.faults.server import Asked, FaultServer, Reply, Scripted
 from peerexam.testing.faults.wording import answer, error
 
 STEERING = "\x1b[2J\x1b]0;owned\x07\x9b31m\u202eevil\u2066\u200f\u061c\r\x08\x7f\u2028"
@@ -92,7 +92,7 @@ def test_a_run_with_it_everywhere_steers_nothing(
     (tmp_path / "questions.jsonl").write_text(
         json.dumps({"id": "q", "text": f"Why? {STEERING}", "domain": "nature"}) + "\n"
     )
-    with WeatherServer(spoken) as server:
+    with FaultServer(spoken) as server:
         names = ("one", "two", "three", "refused")
         exam = {
             "name": "steered",

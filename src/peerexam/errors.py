@@ -3,26 +3,26 @@
 ::
 
     PeerexamError
-    ├── SetupError                the set-up is wrong: mend it and start again (exit status 2)
+    ├── SetupError                the set-up is wrong: fix it and start again (exit status 2)
     │   ├── ConfigError           a line of EXAM.yaml
     │   ├── UnknownProviderError  no such `provider/`
     │   ├── MissingExtraError     a package that an extra installs
     │   ├── MissingKeyError       an environment variable with a key
-    │   ├── LedgerFileError       a torn, foreign or newer ledger
+    │   ├── LedgerFileError       a damaged, foreign or newer ledger
     │   └── RecordFileError       a broken line in a JSONL file
     ├── CallError                 one call to a model failed
     │   ├── RetryableError        the same call may succeed later
     │   │   ├── RateLimitedError
     │   │   ├── OverloadedError
     │   │   ├── ConnectionFailedError
-    │   │   │   └── NoServerError     nobody listens at the address
+    │   │   │   └── NoServerError     no server listens at the address
     │   │   └── CallTimeoutError
     │   └── PermanentError        the same call fails again
     │       ├── BadKeyError
     │       ├── UnknownModelError
     │       ├── UnusableModelError    the model cannot be asked in any way that is known
     │       ├── QuotaExhaustedError
-    │       ├── AgentLostError        given up for this session: no call was made
+    │       ├── AgentLostError        disabled for this session: no call was made
     │       ├── RefusedParameterError
     │       ├── ContextTooLongError
     │       └── DeadlineExceededError
@@ -44,14 +44,14 @@ class PeerexamError(Exception):
 
 
 class SetupError(PeerexamError, ValueError):
-    """The set-up is wrong. The message names the thing and the mend."""
+    """The set-up is wrong. The message names the thing and the fix."""
 
 
 class ConfigError(SetupError):
     """EXAM.yaml holds something that cannot be run.
 
     Args:
-        message: What is wrong and how to mend it.
+        message: What is wrong and how to fix it.
         path: The file.
         line: Its line, counted from 1, where it is known.
     """
@@ -76,7 +76,7 @@ class MissingKeyError(SetupError):
 
 
 class LedgerFileError(SetupError):
-    """The ledger file is torn, foreign, or of a newer schema. It is never overwritten."""
+    """The ledger file is damaged, foreign, or of a newer schema. It is never overwritten."""
 
 
 class DamagedFileError(SetupError):
@@ -87,7 +87,7 @@ class RecordFileError(SetupError):
     """A line of a JSONL file cannot be read.
 
     Args:
-        message: What is wrong and how to mend it.
+        message: What is wrong and how to fix it.
         path: The file.
         line: Its line, counted from 1.
     """
@@ -126,7 +126,7 @@ class RateLimitedError(RetryableError):
 
 
 class OverloadedError(RetryableError):
-    """The provider is overloaded or broken (HTTP 5xx, 529, or an overload told inside a 200)."""
+    """The provider is overloaded or broken (HTTP 5xx, 529, or an overload in a 200)."""
 
 
 class ConnectionFailedError(RetryableError):
@@ -134,7 +134,7 @@ class ConnectionFailedError(RetryableError):
 
 
 class NoServerError(ConnectionFailedError):
-    """Nobody listens at the address: the connection was refused, or no such host is known."""
+    """No server listens at the address: the connection was refused, or no such host is known."""
 
 
 class CallTimeoutError(RetryableError):
@@ -162,7 +162,7 @@ class QuotaExhaustedError(PermanentError):
 
 
 class AgentLostError(PermanentError):
-    """The agent was given up for this session, so the call was not made."""
+    """The agent was disabled for this session, so the call was not made."""
 
 
 class RefusedParameterError(PermanentError):

@@ -109,7 +109,7 @@ class Reference:
     Attributes:
         draw: 0 is the reference; the others are checked against it.
         agrees: Whether it says the same as the reference; None for the reference itself, and
-            where that could not be told.
+            where that is not known.
     """
 
     question_id: str
@@ -246,7 +246,7 @@ class Standing:
         rank: Competition rank (1, 2, 2, 4) by score.
         rank_low: Best rank that the interval allows.
         rank_high: Worst rank that the interval allows.
-        tier: Agents that the intervals do not tell apart share a tier; 1 is the best.
+        tier: Agents that the intervals do not distinguish share a tier; 1 is the best.
         score: By the voting rule, scaled to 0..1.
         full_mark: Mean over the other judges of the percentage of full marks, 0..100; same as avg.
         avg: The examiner paper's AVG (Table 4).

@@ -16,7 +16,7 @@ import pytest
 
 from peerexam.calls import Call, Completion, Message, Request, call_of
 from peerexam.ledger.base import Failure
-from peerexam.ledger.postgres.other_processes import MEMORY, Rivals
+from peerexam.ledger.postgres.other_processes import MEMORY, OtherProcesses
 
 pytest.importorskip("psycopg")
 from peerexam.ledger.postgres.ledger import PostgresLedger
@@ -127,25 +127,25 @@ async def test_a_record_that_cannot_be_stored_frees_the_request(both: Pair) -> N
 
 
 def test_processes_that_met_agree_whose_a_key_is_and_each_gets_its_share() -> None:
-    players = (3, 7, 20)
+    owners = (3, 7, 20)
     keys = [a_call(str(number)).key for number in range(3000)]
     views = []
-    for me in players:
-        rivals = Rivals()
-        rivals.met(set(players) - {me}, now=0.0)
-        views.append([rivals.whose(key, me) for key in keys])
+    for me in owners:
+        others = OtherProcesses()
+        others.met(set(owners) - {me}, now=0.0)
+        views.append([others.whose(key, me) for key in keys])
     assert views[0] == views[1] == views[2]
     # A third of 3,000, within five standard deviations of a fair draw (26 each).
     assert all(abs(count - 1000) < 130 for count in Counter(views[0]).values())
 
 
 def test_a_rival_that_does_not_come_or_is_not_met_again_gets_no_keys() -> None:
-    rivals = Rivals()
-    rivals.met([3, 4], now=0.0)
-    rivals.missed(3)
-    assert rivals.owners == {4}
-    rivals.forget(now=MEMORY + 0.1)
-    assert {rivals.whose(str(number), 7) for number in range(100)} == {7}
+    others = OtherProcesses()
+    others.met([3, 4], now=0.0)
+    others.missed(3)
+    assert others.owners == {4}
+    others.forget(now=MEMORY + 0.1)
+    assert {others.whose(str(number), 7) for number in range(100)} == {7}
 
 
 # --- real processes ----------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""A run's files: what is written comes back, and what a kill left behind is mended."""
+"""A run's files: what is written comes back, and what a kill left behind is repaired."""
 
 from __future__ import annotations
 

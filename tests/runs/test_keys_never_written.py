@@ -19,7 +19,7 @@ from urllib.parse import quote
 
 import pytest
 
-from peerexam.testing.faults.server import Asked, Conditions, Fault, Reply, Scripted, WeatherServer
+from peerexam.testing.faults.server import Asked, Conditions, Fault, FaultServer, Reply, Scripted
 
 # With characters that other spellings write otherwise.
 KEYS = {
@@ -37,7 +37,7 @@ MARKS = "\n".join(
 FAULTS = [fault for fault in Fault if fault is not Fault.CONNECTION_REFUSED]
 
 
-def weather(asked: Asked) -> Fault | str:
+def faulty(asked: Asked) -> Fault | str:
     """The model's name is the fault; other models answer, judge and mark."""
     if asked.body["model"] in set(Fault):
         return Fault(asked.body["model"])
@@ -48,9 +48,9 @@ def weather(asked: Asked) -> Fault | str:
 
 
 @pytest.fixture
-def server() -> Iterator[WeatherServer]:
+def server() -> Iterator[FaultServer]:
     numbers = Conditions(retry_after=0.01, slow_drip=30.0, echo_key=True)
-    with WeatherServer(weather, numbers) as started:
+    with FaultServer(faulty, numbers) as started:
         yield started
 
 
@@ -138,7 +138,7 @@ def judge(url: str) -> dict[str, Any]:
 @pytest.mark.parametrize("client", CLIENTS)
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
 def test_no_fault_brings_a_key_into_a_runs_folder_or_onto_the_screen(
-    provider: str, client: str, server: WeatherServer, folder: Path
+    provider: str, client: str, server: FaultServer, folder: Path
 ) -> None:
     if client != "lean":
         pytest.importorskip(provider if client == "sdk" else f"langchain_{provider}")
@@ -169,7 +169,7 @@ def telling(asked: Asked) -> Scripted:
     """The model's name says in what kind of reply the key is told, in every field of it."""
     kind, _, number = str(asked.body["model"]).partition("-")
     if kind not in ("answers", "refuses", "breaks", "errs", "rejects"):
-        return weather(asked)
+        return faulty(asked)
     told = f"It is {WRITTEN[int(number)](asked.key)}."
     headers = {"x-request-id": asked.key, "retry-after": asked.key}
     if kind in ("errs", "rejects"):
@@ -208,7 +208,7 @@ def test_a_key_in_any_field_of_a_reply_is_in_nothing_that_a_run_leaves(
     models = [f"answers-{number}" for number in range(len(WRITTEN))]
     models += [f"{kind}-{number}" for number, kind in enumerate(("refuses", "breaks", "errs"))]
     models += ["breaks-3", "errs-4", "rejects-0", "rejects-3"]
-    with WeatherServer(telling) as server:
+    with FaultServer(telling) as server:
         url = server.openai_url if provider == "openai" else server.anthropic_url
         agents = [examinee(provider, client, model, url) for model in (*models, "good", "better")]
         for agent in agents:
@@ -238,7 +238,7 @@ def test_a_key_in_any_field_of_a_reply_is_in_nothing_that_a_run_leaves(
 @pytest.mark.parametrize("client", CLIENTS[:2])
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
 def test_a_login_in_an_endpoint_from_the_environment_is_used_and_never_written(
-    provider: str, client: str, server: WeatherServer, folder: Path
+    provider: str, client: str, server: FaultServer, folder: Path
 ) -> None:
     if client == "sdk":
         pytest.importorskip(provider)
@@ -255,7 +255,7 @@ def test_a_login_in_an_endpoint_from_the_environment_is_used_and_never_written(
 @pytest.mark.parametrize("client", CLIENTS[:2])
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
 def test_a_token_in_an_endpoints_query_is_used_and_never_written(
-    provider: str, client: str, server: WeatherServer, folder: Path
+    provider: str, client: str, server: FaultServer, folder: Path
 ) -> None:
     if client == "sdk":
         pytest.importorskip(provider)
@@ -272,7 +272,7 @@ def test_a_token_in_an_endpoints_query_is_used_and_never_written(
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
 @pytest.mark.parametrize("place", ["login", "header", "extra_body", "option"])
 def test_a_key_in_the_exam_itself_is_refused_without_repeating_it(
-    provider: str, place: str, server: WeatherServer, folder: Path
+    provider: str, place: str, server: FaultServer, folder: Path
 ) -> None:
     key = KEYS[f"{provider.upper()}_API_KEY"]
     agent = examinee(provider, "lean", "good", server.openai_url)
@@ -297,7 +297,7 @@ def test_a_key_in_the_exam_itself_is_refused_without_repeating_it(
 
 
 def test_a_key_without_a_keys_shape_is_refused_before_anything_is_written(
-    server: WeatherServer, folder: Path
+    server: FaultServer, folder: Path
 ) -> None:
     agent = examinee("openai", "lean", "good", server.openai_url)
     agent["options"] = {"extra_body": {"note": f"see {KEYS['OPENAI_API_KEY']}"}}
@@ -308,7 +308,7 @@ def test_a_key_without_a_keys_shape_is_refused_before_anything_is_written(
     assert leaks(folder / "run", ended.stdout, ended.stderr) == []
 
 
-def test_no_key_is_in_what_a_killed_run_leaves(server: WeatherServer, folder: Path) -> None:
+def test_no_key_is_in_what_a_killed_run_leaves(server: FaultServer, folder: Path) -> None:
     models = (Fault.BAD_KEY, Fault.OVERLOADED, Fault.HANG, "good")
     agents = [
         {**examinee(p, "lean", m, u), "limits": {"attempts": 1, "timeout": 60}}

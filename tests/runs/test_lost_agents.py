@@ -69,7 +69,7 @@ def agent(name: str, url: str, roles: Sequence[str] = ROLES, **limits: Any) -> d
 
 def exam(*agents: dict[str, Any], **more: Any) -> dict[str, Any]:
     return {
-        "name": "weather",
+        "name": "faults",
         "agents": list(agents),
         "questions": {"domains": ["rivers"], "per_domain": 3},
         **more,

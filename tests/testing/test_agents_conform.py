@@ -1,6 +1,6 @@
 """The conformance kit over our own providers, each against a real counterpart.
 
-Hosted ones meet the loopback server with weather, by both clients; `hf/` has weights of its own,
+Hosted ones meet the loopback server with faults, by both clients; `hf/` has weights of its own,
 random ones. `tests/testing` holds the kit itself, and `local/`.
 """
 
@@ -19,7 +19,7 @@ from peerexam.agents.spec import AgentSpec
 from peerexam.calls import Json, Message, Request, Sampling
 from peerexam.errors import BadKeyError, CallError
 from peerexam.testing import AgentConformance
-from peerexam.testing.faults.server import Asked, Reply, WeatherServer
+from peerexam.testing.faults.server import Asked, FaultServer, Reply
 from peerexam.testing.faults.wording import answer, error
 
 KEY = "sk-not-a-key-0123456789"
@@ -64,11 +64,11 @@ class HostedConformance(AgentConformance):
             pytest.importorskip(package)
         monkeypatch.setenv("PUPIL_KEY", KEY)
         monkeypatch.setenv("WRONG_KEY", WRONG_KEY)
-        with WeatherServer(echo) as server:
+        with FaultServer(echo) as server:
             self.url = self.url_of(server)
             yield
 
-    def url_of(self, server: WeatherServer) -> str:
+    def url_of(self, server: FaultServer) -> str:
         return server.openai_url
 
     def spec(self, key: str = "PUPIL_KEY") -> AgentSpec:
@@ -94,7 +94,7 @@ class TestAnthropic(HostedConformance):
     provider = "anthropic"
     needs: ClassVar[tuple[str, ...]] = ("pyreqwest",)
 
-    def url_of(self, server: WeatherServer) -> str:
+    def url_of(self, server: FaultServer) -> str:
         return server.anthropic_url
 
 

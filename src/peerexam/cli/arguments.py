@@ -238,7 +238,9 @@ def _machine_commands(commands: Commands) -> None:
     _probe_command(agents)
     selftest = _command(commands, "selftest", "plant biases in simulated players and find them")
     selftest.add_argument("--seed", type=seed, default=0)
-    salvage = _command(commands, "salvage", "save what can be read of a torn ledger into a new one")
+    salvage = _command(
+        commands, "salvage", "save what can be read of a damaged ledger into a new one"
+    )
     salvage.add_argument("torn", metavar="FILE", help="the ledger that cannot be read whole")
     salvage.add_argument("saved", metavar="NEW", help="the new ledger, to go on with by --db NEW")
     weights = _command(commands, "weights", "say what weights are, and fetch them on request")

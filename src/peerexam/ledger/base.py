@@ -108,7 +108,7 @@ class Ledger(Protocol):
         """
 
     async def release(self, key: str) -> None:
-        """Give up the right to ask, nothing having come of it."""
+        """Release the right to ask without a record."""
 
     async def record(self, call: Call, outcome: Completion | Failure) -> Completion | Failure:
         """Store an outcome and return what stands under the call's key once it is committed.

@@ -1,4 +1,4 @@
-"""Group commit: one thread that writes whatever has gathered, at once, and tells who waits.
+"""Group commit: one thread that writes whatever has gathered, at once, and notifies those who wait.
 
 While one commit runs the next group gathers by itself, so that a lone record waits for one sync and
 a crowd shares it. Where commits are quick and records come thick, a group is left to grow for a few
@@ -12,13 +12,15 @@ import asyncio
 import queue
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from peerexam.errors import LedgerFileError
 from peerexam.ledger.base import Failure, Outcome
 from peerexam.ledger.entries import Entry
+
+T = TypeVar("T")
 
 LARGEST_GROUP = 512
 """Entries in one commit at most, so that the first to wait never waits for thousands."""
@@ -196,10 +198,15 @@ def _settle(pairs: Iterator[Pair], loop: asyncio.AbstractEventLoop) -> None:
     some = tuple(islice(pairs, _SETTLED_AT_ONCE))
     if some:
         loop.call_soon(_settle, pairs, loop)
-    for future, outcome in some:
+    settle(some)
+
+
+def settle(answers: Iterable[tuple[asyncio.Future[T], T | BaseException]]) -> None:
+    """Give each future its result or its error, in the loop's own thread."""
+    for future, answer in answers:
         if future.done():
             continue  # who waited was cancelled
-        if isinstance(outcome, BaseException):
-            future.set_exception(outcome)
+        if isinstance(answer, BaseException):
+            future.set_exception(answer)
         else:
-            future.set_result(outcome)
+            future.set_result(answer)

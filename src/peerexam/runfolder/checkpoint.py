@@ -1,9 +1,9 @@
-"""How far a run's records are known to stand, so that a run begun again need not make them again.
+"""How far a run's records are complete, so that a resumed run need not make them again.
 
-A checkpoint says: under this set-up, so many questions are whole, their records are these first
+A checkpoint says: under this set-up, so many questions are complete, their records are these first
 bytes of each file, and these calls in the ledger are behind some of them. It is believed only where
 the files still have those bytes (by their digest), the set-up is the same, and its own digest says
-that nobody else has written in it; otherwise the run goes over everything from the ledger. So it
+that nobody else has written in it; otherwise the run replays everything from the ledger. So it
 may be stale, lost, mangled or written out of step with the files: nothing rests on it but time.
 """
 
@@ -22,7 +22,7 @@ _MOST_CALLS = 128
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class Prefix:
     """The start of a file: its length in bytes, and their digest."""
 
     place: int = 0
@@ -35,9 +35,9 @@ class Checkpoint:
 
     Attributes:
         setup: Digest of everything that decides the records beside the ledger.
-        whole: How many questions are whole, none with a failed call behind it.
-        follow_ups: Follow-ups that were due after them, had or not.
-        lost_follow_ups: Those that could not be had.
+        whole: How many questions are complete, none with a failed call behind it.
+        follow_ups: Follow-ups that were due after them, generated or not.
+        lost_follow_ups: Those that could not be generated.
         marks: By kind of record, what of its file belongs to them.
         calls: Some of the calls behind the records, spread over the questions.
         last_call: One behind the last of them.
@@ -47,18 +47,18 @@ class Checkpoint:
     whole: int = 0
     follow_ups: int = 0
     lost_follow_ups: int = 0
-    marks: dict[str, Mark] = field(default_factory=dict)
+    marks: dict[str, Prefix] = field(default_factory=dict)
     calls: list[str] = field(default_factory=list)
     last_call: str | None = None
     stride: int = 1
 
     def count(self, call: str | None, follow_ups: int, lost_follow_ups: int) -> None:
-        """One more question is whole.
+        """One more question is complete.
 
         Args:
             call: One of the calls behind its records; None where no model was asked.
             follow_ups: Due after it.
-            lost_follow_ups: Of these, not had.
+            lost_follow_ups: Of these, not generated.
         """
         if call is not None:
             self.last_call = call
@@ -99,5 +99,7 @@ def _digest(body: Mapping[str, Json]) -> str:
 
 
 def _from_json(held: Mapping[str, Json]) -> Checkpoint:
-    marks = {kind: Mark(int(at["place"]), str(at["digest"])) for kind, at in held["marks"].items()}
+    marks = {
+        kind: Prefix(int(at["place"]), str(at["digest"])) for kind, at in held["marks"].items()
+    }
     return Checkpoint(**{**held, "marks": marks})

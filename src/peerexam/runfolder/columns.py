@@ -1,4 +1,4 @@
-"""Records by the column, for whoever reads a million of them and needs a few fields of each.
+"""Records by the column, for readers of a million of them that need a few fields of each.
 
 Making a record of every line costs more than reading the line. Where all lines of a block have the
 shape that `RecordWriter` gives them, their fields are taken as they are, after the same checks; any
@@ -64,7 +64,7 @@ _SUBJECT = re.compile(rb'\{"(?:question_)?id":"([^"\\]*)"')
 
 
 def lines_about(questions: Collection[str]) -> Callable[[bytes], bool]:
-    """Tells lines that may be about some questions from those that are not.
+    """Picks the lines that may be about some questions.
 
     >>> wanted = lines_about({"q1"})
     >>> wanted(b'{"question_id":"q1"}'), wanted(b'{"question_id":"q2"}'), wanted(b"{}")
@@ -86,7 +86,7 @@ class RecordStream(Generic[T_co]):
         path: The file; without one there are no records.
         build: A line's object to its record.
         shape: Of lines whose fields can be taken as they are; None where every line is built.
-        keep: Which lines are read, told by their bytes; None reads all.
+        keep: Which lines are read, by their bytes; None reads all.
     """
 
     def __init__(

@@ -70,10 +70,10 @@ class RunFolder:
         return self.path / f"{kind}.jsonl"
 
     def writer(self, kind: Kind) -> RecordWriter:
-        """A writer that goes over what stands in one kind's file; the caller closes it.
+        """A writer that overwrites one kind's file; the caller closes it.
 
-        Where it changes anything the manifest is removed first: a run that is killed then has not
-        come to its end, whatever stood there before.
+        Where it changes anything the manifest is removed first: a run that is killed then is not
+        finished, whatever stood there before.
         """
         with refusals(self.path):
             self.path.mkdir(parents=True, exist_ok=True)
@@ -133,7 +133,7 @@ class RunFolder:
         Raises:
             ValueError: A value is NaN or an infinity.
         """
-        self._replace(self.manifest_path, _json_bytes(body))
+        write_object(self.manifest_path, body)
 
     def read_standings(self) -> dict[str, Json]:
         """The standings, like `read_manifest`."""
@@ -141,20 +141,15 @@ class RunFolder:
 
     def write_standings(self, body: Mapping[str, Json]) -> None:
         """Replace the standings, like `write_manifest`."""
-        self._replace(self.standings_path, _json_bytes(body))
+        write_object(self.standings_path, body)
 
     def write_config(self, text: str) -> None:
         """Replace `exam.yaml`, the resolved config, in one step."""
-        self._replace(self.config_path, text.encode("utf-8", "backslashreplace"))
+        _replace(self.config_path, text.encode("utf-8", "backslashreplace"))
 
     def write_report(self, html: str) -> None:
         """Replace `report.html` in one step."""
-        self._replace(self.report_path, html.encode("utf-8", "xmlcharrefreplace"))
-
-    def _replace(self, path: Path, data: bytes) -> None:
-        with refusals(self.path):
-            self.path.mkdir(parents=True, exist_ok=True)
-        _replace(path, data)
+        _replace(self.report_path, html.encode("utf-8", "xmlcharrefreplace"))
 
 
 def write_object(path: Path, body: Mapping[str, Json]) -> None:
@@ -163,9 +158,9 @@ def write_object(path: Path, body: Mapping[str, Json]) -> None:
     Raises:
         ValueError: A value is NaN or an infinity.
     """
-    with refusals(path.parent):
-        path.parent.mkdir(parents=True, exist_ok=True)
-    _replace(path, _json_bytes(body))
+    text = json.dumps(body, sort_keys=True, indent=1, ensure_ascii=False, allow_nan=False)
+    # As in record_line: only a lone surrogate cannot be encoded, and its escape is JSON's own.
+    _replace(path, text.encode("utf-8", "backslashreplace") + b"\n")
 
 
 def write_rows(path: Path, rows: Iterable[Mapping[str, Json]]) -> None:
@@ -177,14 +172,14 @@ def write_rows(path: Path, rows: Iterable[Mapping[str, Json]]) -> None:
     lines = (
         json.dumps(row, ensure_ascii=False, allow_nan=False, separators=(",", ":")) for row in rows
     )
-    with refusals(path.parent):
-        path.parent.mkdir(parents=True, exist_ok=True)
     # A lone surrogate becomes its JSON escape, so that the file stays UTF-8.
     _replace(path, b"".join(line.encode("utf-8", "backslashreplace") + b"\n" for line in lines))
 
 
 def _replace(path: Path, data: bytes) -> None:
     draft = path.with_name(f".{path.name}.{os.getpid()}.part")
+    with refusals(path.parent):
+        path.parent.mkdir(parents=True, exist_ok=True)
     with refusals(path):
         try:
             with draft.open("wb") as file:
@@ -194,12 +189,6 @@ def _replace(path: Path, data: bytes) -> None:
             draft.replace(path)
         finally:
             draft.unlink(missing_ok=True)
-
-
-def _json_bytes(body: Mapping[str, Json]) -> bytes:
-    text = json.dumps(body, sort_keys=True, indent=1, ensure_ascii=False, allow_nan=False)
-    # As in record_line: only a lone surrogate cannot be encoded, and its escape is JSON's own.
-    return text.encode("utf-8", "backslashreplace") + b"\n"
 
 
 def read_object(path: Path) -> dict[str, Json]:
@@ -213,21 +202,21 @@ def read_object(path: Path) -> dict[str, Json]:
     except FileNotFoundError as error:
         raise SetupError(f"{path} is missing: is {path.parent} the folder of a run?") from error
     except (ValueError, RecursionError) as error:
-        raise DamagedFileError(f"{path} is damaged ({error}): {_mend(path)}") from error
+        raise DamagedFileError(f"{path} is damaged ({error}): {_fix(path)}") from error
     except OSError as error:
         raise SetupError(f"{path} cannot be read: {error.strerror or error}") from error
     if not isinstance(body, dict):
-        raise DamagedFileError(f"{path} is damaged (it is no JSON object): {_mend(path)}")
+        raise DamagedFileError(f"{path} is damaged (it is no JSON object): {_fix(path)}")
     schema = body.get("schema", SCHEMA_VERSION)
     if isinstance(schema, bool) or not isinstance(schema, int):
-        raise DamagedFileError(f"{path} is damaged (schema is {schema!r:.40}): {_mend(path)}")
+        raise DamagedFileError(f"{path} is damaged (schema is {schema!r:.40}): {_fix(path)}")
     if schema > SCHEMA_VERSION:
         raise SetupError(f"{path} has schema {schema}, newer than this peerexam; update peerexam")
     return body
 
 
-def _mend(path: Path) -> str:
-    """How to have a damaged file again, as a command where the folder tells which."""
+def _fix(path: Path) -> str:
+    """How to restore a damaged file, as a command where the folder says which."""
     folder = path.parent
     config = folder / "exam.yaml"
     if path.name == "manifest.json" and config.exists():

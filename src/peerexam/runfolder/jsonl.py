@@ -50,7 +50,7 @@ def read_blocks(
 
     Args:
         path: The file.
-        keep: Which lines to read, told by their bytes; the others are passed over unseen, sound or
+        keep: Which lines to read, by their bytes; the others are skipped unread, damaged or
             not. None reads all.
     """
     first = 1
@@ -100,7 +100,7 @@ def _read_one_by_one(
             yield numbers, bodies
             if line.endswith(b"\n"):
                 raise RecordFileError(
-                    f"{error}; mend or remove the line, nothing after it was read", path, number
+                    f"{error}; fix or remove the line, nothing after it was read", path, number
                 ) from error
             warn_of_torn_tail(path, number)
             return
@@ -128,7 +128,7 @@ def parse_line(line: bytes) -> dict[str, Json]:
 
 
 def warn_of_torn_tail(path: Path, number: int) -> None:
-    """Tell of a last line that was cut off."""
+    """Warn of a last line that was cut off."""
     warnings.warn(
         f"{path}:{number}: the last line was cut off in mid-write and is left out",
         TornTailWarning,

@@ -189,7 +189,7 @@ def read_lines(
     Args:
         file: What it is called, as in `files_of`.
         path: The file.
-        keep: Which lines are read, told by their bytes; None reads all.
+        keep: Which lines are read, by their bytes; None reads all.
 
     Raises:
         RecordFileError: A line is damaged.

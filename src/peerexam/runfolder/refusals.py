@@ -19,7 +19,7 @@ _FIXES = {
     errno.ENOSPC: _NO_ROOM,
     errno.EDQUOT: _NO_ROOM,
     errno.EFBIG: _NO_ROOM,
-    errno.EIO: "the disk failed: mend it, or choose another place",
+    errno.EIO: "the disk failed: fix it, or choose another place",
     errno.EEXIST: _IN_THE_WAY,
     errno.EISDIR: _IN_THE_WAY,
     errno.ENOTDIR: "a file is where a folder should be: choose another place",

@@ -15,7 +15,7 @@ from types import TracebackType
 from peerexam.calls import Json
 from peerexam.fast_json import encode
 from peerexam.records import Question, Record, to_json
-from peerexam.runfolder.checkpoint import Mark
+from peerexam.runfolder.checkpoint import Prefix
 from peerexam.runfolder.jsonl import parse_line, warn_of_torn_tail
 from peerexam.runfolder.refusals import refusals
 
@@ -46,7 +46,7 @@ def _strictly(body: dict[str, Json]) -> bytes:
 
 
 class RecordWriter:
-    """Writes one file of records, going over what an earlier run left there.
+    """Writes one file of records, over what an earlier run left there.
 
     Every record is compared with the line that stands in its place. As long as they are equal
     nothing is written; at the first difference the file is cut there and written on. So a resumed
@@ -103,11 +103,11 @@ class RecordWriter:
         self._file.seek(self._place)
         self._file.truncate()
 
-    def mark(self) -> Mark:
+    def mark(self) -> Prefix:
         """What has been emitted so far, as bytes of the file."""
-        return Mark(self._place, self._digest.hexdigest())
+        return Prefix(self._place, self._digest.hexdigest())
 
-    def reaches(self, mark: Mark) -> bool:
+    def reaches(self, mark: Prefix) -> bool:
         """Whether the file still begins with what a mark was set behind."""
         digest, left = self._digest.copy(), mark.place - self._place
         while self._replaying and left > 0 and (block := self._file.read(min(left, _BLOCK))):
@@ -117,7 +117,7 @@ class RecordWriter:
         self._ahead = (mark, digest)
         return self._replaying and left == 0 and digest.hexdigest() == mark.digest
 
-    def skip_to(self, mark: Mark) -> None:
+    def skip_to(self, mark: Prefix) -> None:
         """Take everything up to a mark as emitted.
 
         Raises:

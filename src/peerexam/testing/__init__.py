@@ -1,4 +1,4 @@
-"""What plug-in authors test their agents with: a server with weather, and a conformance kit."""
+"""What plug-in authors test their agents with: a server with faults, and a conformance kit."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from peerexam.testing.conformance.kit import AgentConformance
     from peerexam.testing.faults.kinds import Fault
-    from peerexam.testing.faults.server import WeatherServer
+    from peerexam.testing.faults.server import FaultServer
 
 _HOME = {
     "AgentConformance": "conformance.kit",
     "Fault": "faults.kinds",
-    "WeatherServer": "faults.server",
+    "FaultServer": "faults.server",
 }
 
-__all__ = ["AgentConformance", "Fault", "WeatherServer"]
+__all__ = ["AgentConformance", "Fault", "FaultServer"]
 
 
 def __getattr__(name: str) -> Any:

@@ -13,7 +13,7 @@ from peerexam.agents.spec import AgentSpec
 from peerexam.calls import Message, Request
 from peerexam.cli.dotenv import load_dotenv
 from peerexam.errors import BadKeyError, SetupError
-from peerexam.testing.faults.server import Fault, WeatherServer
+from peerexam.testing.faults.server import Fault, FaultServer
 
 KEY = "sk-planted-0123456789abcdef"
 ASK = Request((Message("user", "Why?"),))
@@ -39,7 +39,7 @@ def variable(provider: str, end: str = "API_KEY") -> str:
     return f"{api(provider).upper()}_{end}"
 
 
-def url_of(server: WeatherServer, provider: str) -> str:
+def url_of(server: FaultServer, provider: str) -> str:
     return server.openai_url if api(provider) == "openai" else server.anthropic_url
 
 
@@ -53,7 +53,7 @@ def spec_of(
     return AgentSpec("pupil", provider.split("-")[0], model, url, key, options or {})
 
 
-async def sent(server: WeatherServer, spec: AgentSpec) -> list[str]:
+async def sent(server: FaultServer, spec: AgentSpec) -> list[str]:
     """What came with one call, in any header."""
     agent = create_agent(spec)
     await agent.complete(ASK)
@@ -65,7 +65,7 @@ async def test_another_endpoint_gets_no_key_unless_its_variable_is_named(
     provider: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setenv(variable(provider), KEY)
-    with WeatherServer(["Fine."]) as server:
+    with FaultServer(["Fine."]) as server:
         url = url_of(server, provider)
         assert await sent(server, spec_of(provider, url)) == []
         assert f"no key is sent to {url}" in caplog.text
@@ -78,12 +78,12 @@ async def test_the_endpoint_that_is_named_beside_the_key_gets_it(
     provider: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(variable(provider), KEY)
-    with WeatherServer(["Fine."]) as server:
+    with FaultServer(["Fine."]) as server:
         monkeypatch.setenv(variable(provider, "BASE_URL"), url_of(server, provider))
         assert await sent(server, spec_of(provider)) == [KEY]
         # The same one, written out, is no other.
         assert len(await sent(server, spec_of(provider, url_of(server, provider)))) == 2
-        with WeatherServer(["Fine."]) as other:
+        with FaultServer(["Fine."]) as other:
             assert await sent(other, spec_of(provider, url_of(other, provider))) == []
 
 
@@ -91,7 +91,7 @@ async def test_the_endpoint_that_is_named_beside_the_key_gets_it(
 async def test_a_key_and_an_endpoint_of_two_places_do_not_come_together(
     provider: str, in_file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with WeatherServer(["Fine."]) as server:
+    with FaultServer(["Fine."]) as server:
         key = f"{KEY}-{provider}-{in_file}"  # where one came from is known by its value, too
         values = {"BASE_URL": url_of(server, provider), "API_KEY": key}
         lines = []
@@ -136,7 +136,7 @@ async def test_who_is_refused_for_want_of_a_key_is_told_which_to_name(
     provider_name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(variable(provider_name), KEY)
-    with WeatherServer([Fault.BAD_KEY]) as server:
+    with FaultServer([Fault.BAD_KEY]) as server:
         agent = create_agent(spec_of(provider_name, url_of(server, provider_name)))
         with pytest.raises(BadKeyError, match=f"api_key_env: {variable(provider_name)}"):
             await agent.complete(ASK)

@@ -20,13 +20,13 @@ from peerexam.agents.registry import create_agent
 from peerexam.agents.spec import AgentSpec
 from peerexam.calls import Completion, Message, Request, Sampling, completion_to_json, encoded
 from peerexam.errors import CallError, OverloadedError
-from peerexam.testing.faults.server import Asked, Reply, Scripted, WeatherServer
+from peerexam.testing.faults.server import Asked, FaultServer, Reply, Scripted
 from peerexam.testing.faults.wording import answer, error
 
 KEY = "sk-planted+some/key==0123456789"
 ASK = Request((Message("user", "Why?"),), Sampling(max_tokens=50, temperature=0.5))
 
-Connect = Callable[[WeatherServer], Agent]
+Connect = Callable[[FaultServer], Agent]
 
 
 @pytest.fixture(params=["openai", "anthropic"])
@@ -44,7 +44,7 @@ async def connect(
     monkeypatch.setenv("PUPIL_KEY", KEY)
     async with AsyncExitStack() as stack:
 
-        def connect(server: WeatherServer) -> Agent:
+        def connect(server: FaultServer) -> Agent:
             url = server.openai_url if provider == "openai" else server.anthropic_url
             spec = AgentSpec("pupil", provider, "m", url, "PUPIL_KEY", {"client": request.param})
             agent = create_agent(spec)
@@ -93,7 +93,7 @@ def ending(provider: str, reason: str | None, text: str = "Half a") -> dict[str,
 async def test_a_finish_reason_of_another_server_is_understood(
     connect: Connect, provider: str, reason: str | None, state: str
 ) -> None:
-    with WeatherServer([Reply(ending(provider, reason))]) as server:
+    with FaultServer([Reply(ending(provider, reason))]) as server:
         got = await connect(server).complete(ASK)
     assert (got.text, got.state, got.finish_reason) == ("Half a", state, reason)
 
@@ -103,7 +103,7 @@ async def test_a_reply_that_broke_off_is_no_answer(
     connect: Connect, provider: str, reason: str
 ) -> None:
     with (
-        WeatherServer([Reply(ending(provider, reason))]) as server,
+        FaultServer([Reply(ending(provider, reason))]) as server,
         pytest.raises(OverloadedError, match=f"broke off: {reason}"),
     ):
         await connect(server).complete(ASK)
@@ -144,7 +144,7 @@ async def test_an_error_in_a_list_is_adapted_to_as_a_bare_one(
             return Reply(json.dumps(put(refusal)).encode(), 400)
         return "Fine."
 
-    with WeatherServer(script) as server:
+    with FaultServer(script) as server:
         got = await connect(server).complete(ASK)
         assert (got.text, got.dropped) == ("Fine.", ("temperature",))
         assert len(server.requests) == 2
@@ -153,7 +153,7 @@ async def test_an_error_in_a_list_is_adapted_to_as_a_bare_one(
 async def test_an_error_in_a_list_inside_a_200_is_an_error(connect: Connect, provider: str) -> None:
     body = json.dumps([{"error": {"code": 429, "message": "slow down"}}]).encode()
     with (
-        WeatherServer([Reply(body)]) as server,
+        FaultServer([Reply(body)]) as server,
         pytest.raises(CallError, match="slow down") as caught,
     ):
         await connect(server).complete(ASK)
@@ -254,7 +254,7 @@ MALFORMED = {
 async def test_a_malformed_reply_is_an_error_of_ours(
     connect: Connect, body: bytes, status: int
 ) -> None:
-    with WeatherServer([Reply(body, status)]) as server, pytest.raises(CallError):
+    with FaultServer([Reply(body, status)]) as server, pytest.raises(CallError):
         await connect(server).complete(ASK)
 
 
@@ -378,7 +378,7 @@ async def test_a_key_in_any_field_of_any_reply_is_in_nothing_that_comes_of_it(
         Reply(f"{'x' * 190}{KEY}".encode(), status),
     ]
     found: list[str] = []
-    with WeatherServer(scripted) as server:
+    with FaultServer(scripted) as server:
         agent = connect(server)
         for _ in scripted:
             try:

@@ -49,7 +49,7 @@ from peerexam.errors import (
 from peerexam.protocols.config.models import ExamConfig
 from peerexam.protocols.run.runner import run
 from peerexam.runfolder import RunFolder
-from peerexam.testing.faults.server import Asked, Conditions, Fault, Reply, WeatherServer
+from peerexam.testing.faults.server import Asked, Conditions, Fault, FaultServer, Reply
 from peerexam.testing.faults.wording import answer
 
 SECRET = "sk-very-secret-0123456789"
@@ -74,7 +74,7 @@ async def connect() -> AsyncIterator[Connect]:
     """Builds agents by the provider's own factory, and closes them."""
     async with AsyncExitStack() as stack:
 
-        def connect(server: WeatherServer, kind: str = "openai", **options: Any) -> LangChainAgent:
+        def connect(server: FaultServer, kind: str = "openai", **options: Any) -> LangChainAgent:
             url = server.openai_url if kind == "openai" else server.anthropic_url
             model = options.pop("model", MODELS[kind])
             spec = AgentSpec("pupil", "langchain", model, url, "PUPIL_KEY", options)
@@ -93,7 +93,7 @@ async def failure_of(agent: LangChainAgent, ask: Request = ASK) -> CallError:
 
 
 async def test_a_request_is_put_into_openais_words_and_the_reply_read(connect: Connect) -> None:
-    with WeatherServer(["Paris."]) as server:
+    with FaultServer(["Paris."]) as server:
         got = await connect(server).complete(ASK)
         asked = server.requests[0]
     assert asked.key == SECRET
@@ -116,7 +116,7 @@ async def test_a_request_is_put_into_openais_words_and_the_reply_read(connect: C
 
 
 async def test_what_an_integration_does_not_take_is_left_out_and_told(connect: Connect) -> None:
-    with WeatherServer(["Paris."]) as server:
+    with FaultServer(["Paris."]) as server:
         got = await connect(server, "anthropic").complete(ASK)
         asked = server.requests[0]
     assert asked.key == SECRET
@@ -161,12 +161,12 @@ OUTCOMES: dict[Fault, type[CallError] | str] = {
 
 
 @pytest.mark.parametrize("kind", ["openai", "anthropic"])
-async def test_each_weather_has_its_outcome_after_one_request_and_without_the_key(
+async def test_each_fault_has_its_outcome_after_one_request_and_without_the_key(
     connect: Connect, kind: str
 ) -> None:
     seen: dict[Fault, type[Exception] | str] = {}
     told: list[str] = []
-    with WeatherServer(list(OUTCOMES), Conditions(echo_key=True)) as server:
+    with FaultServer(list(OUTCOMES), Conditions(echo_key=True)) as server:
         agent = connect(server, kind, timeout=0.5)
         for fault in OUTCOMES:
             try:
@@ -181,7 +181,7 @@ async def test_each_weather_has_its_outcome_after_one_request_and_without_the_ke
 
 async def test_the_wait_that_the_provider_asks_for_is_on_the_error(connect: Connect) -> None:
     script = [Fault.RATE_LIMIT_SECONDS, Fault.RATE_LIMIT_DATE, Fault.RATE_LIMIT_MS]
-    with WeatherServer(script) as server:
+    with FaultServer(script) as server:
         agent = connect(server, "anthropic")
         for _ in script:
             error = await failure_of(agent)
@@ -191,7 +191,7 @@ async def test_the_wait_that_the_provider_asks_for_is_on_the_error(connect: Conn
 
 
 async def test_nobody_listening_is_a_failed_connection(connect: Connect) -> None:
-    with WeatherServer([]) as server:
+    with FaultServer([]) as server:
         agent = connect(server)
         server.stop_listening()
         assert type(await failure_of(agent)) is NoServerError
@@ -199,7 +199,7 @@ async def test_nobody_listening_is_a_failed_connection(connect: Connect) -> None
 
 async def test_a_refused_parameter_is_left_out_once_and_for_all(connect: Connect) -> None:
     script = [Fault.REFUSED_TEMPERATURE, "Paris.", "Rome."]
-    with WeatherServer(script) as server:
+    with FaultServer(script) as server:
         agent = connect(server)
         got = await agent.complete(ASK)
         again = await agent.complete(ASK)
@@ -210,7 +210,7 @@ async def test_a_refused_parameter_is_left_out_once_and_for_all(connect: Connect
 
 
 async def test_a_refused_parameter_is_not_sent_from_the_objects_own_field() -> None:
-    with WeatherServer([Fault.REFUSED_TEMPERATURE, "Paris."]) as server:
+    with FaultServer([Fault.REFUSED_TEMPERATURE, "Paris."]) as server:
         model = langchain_openai.ChatOpenAI(
             model="m", base_url=server.openai_url, api_key=SECRET, temperature=0.9
         )
@@ -230,7 +230,7 @@ async def test_thinking_blocks_and_cached_tokens_are_read(connect: Connect) -> N
         ],
         "usage": {"input_tokens": 3, "output_tokens": 5, "cache_read_input_tokens": 4},
     }
-    with WeatherServer([Reply(body)]) as server:
+    with FaultServer([Reply(body)]) as server:
         got = await connect(server, "anthropic").complete(ASK)
     assert (got.text, got.thinking, got.state) == ("Paris.", "It is in Europe.", "ok")
     # Anthropic counts cached tokens apart; LangChain's input tokens are all of them: 3 + 4.
@@ -243,7 +243,7 @@ async def test_log_probabilities_are_asked_for_and_read(connect: Connect) -> Non
     for entry in entries:
         entry |= {"bytes": None, "top_logprobs": []}
     body["choices"][0]["logprobs"] = {"content": entries, "refusal": None}
-    with WeatherServer([Reply(body)]) as server:
+    with FaultServer([Reply(body)]) as server:
         agent = connect(server, logprobs=True)
         got = await agent.complete(Request(ASK.messages, Sampling(top_logprobs=2)))
         asked = server.requests[0].body
@@ -258,7 +258,7 @@ async def test_a_reply_is_held_to_a_json_schema_where_the_option_says_so(
 ) -> None:
     schema = '{"additionalProperties":false,"properties":{"n":{"type":"integer"}},"type":"object"}'
     ask = Request(ASK.messages, Sampling(form=Form("json_schema", schema)))
-    with WeatherServer(['{"n": 1}']) as server:
+    with FaultServer(['{"n": 1}']) as server:
         got = await connect(server, kind, json_schema=True).complete(ask)
         asked = server.requests[0].body
         plain = connect(server, kind)
@@ -277,7 +277,7 @@ async def test_a_reply_that_was_to_be_json_is_cut_or_filtered_like_any_other(
         Reply(answer("openai", None, "content_filter")),
         Reply(answer("openai", None, refusal="No.")),
     ]
-    with WeatherServer(script) as server:
+    with FaultServer(script) as server:
         agent = connect(server, json_schema=True)
         got = [await agent.complete(ask) for _ in script]
     assert [(one.text, one.state) for one in got] == [
@@ -289,7 +289,7 @@ async def test_a_reply_that_was_to_be_json_is_cut_or_filtered_like_any_other(
 
 
 async def test_no_text_is_scored(connect: Connect) -> None:
-    with WeatherServer([]) as server:
+    with FaultServer([]) as server:
         with pytest.raises(PermanentError, match="log-probabilities of a given text"):
             await connect(server).complete(Request(ASK.messages, continuation="x"))
         assert not server.requests
@@ -352,7 +352,7 @@ def test_an_object_that_is_no_chat_model_is_refused_with_the_mend() -> None:
 
 @pytest.mark.parametrize("kind", ["openai", "anthropic"])
 async def test_an_object_is_asked_without_its_retries_and_stays_as_it_is(kind: str) -> None:
-    with WeatherServer([Fault.OVERLOADED]) as server:
+    with FaultServer([Fault.OVERLOADED]) as server:
         made: BaseChatModel = (
             langchain_openai.ChatOpenAI(model="m", base_url=server.openai_url, api_key=SECRET)
             if kind == "openai"
@@ -369,7 +369,7 @@ async def test_an_object_is_asked_without_its_retries_and_stays_as_it_is(kind: s
 
 
 async def test_what_is_bound_goes_along_unless_the_request_says_otherwise() -> None:
-    with WeatherServer(["Paris."]) as server:
+    with FaultServer(["Paris."]) as server:
         model = langchain_openai.ChatOpenAI(model="m", base_url=server.openai_url, api_key=SECRET)
         agent = from_langchain(model.bind(temperature=0.9, reasoning_effort="low"))
         await agent.complete(ASK)
@@ -381,7 +381,7 @@ async def test_what_is_bound_goes_along_unless_the_request_says_otherwise() -> N
 
 
 def test_an_agent_can_be_asked_on_one_event_loop_after_another() -> None:
-    with WeatherServer(["Paris."]) as server:
+    with FaultServer(["Paris."]) as server:
         model = langchain_openai.ChatOpenAI(model="m", base_url=server.openai_url, api_key=SECRET)
         agent = from_langchain(model)
 
@@ -402,7 +402,7 @@ def global_cache() -> Iterator[None]:
 
 @pytest.mark.usefixtures("global_cache")
 async def test_langchains_global_cache_does_not_make_two_draws_one(connect: Connect) -> None:
-    with WeatherServer(["Paris.", "Rome."]) as server:
+    with FaultServer(["Paris.", "Rome."]) as server:
         agent = connect(server)
         texts = [(await agent.complete(Request(ASK.messages, draw=n))).text for n in range(2)]
     assert texts == ["Paris.", "Rome."]
@@ -551,7 +551,7 @@ def replying(asked: Asked) -> str:
 def test_a_chat_model_sits_an_exam_by_name_and_as_an_object(tmp_path: Path) -> None:
     questions = tmp_path / "questions.jsonl"
     questions.write_text('{"id": "sky", "text": "What colour is the sky?", "domain": "nature"}\n')
-    with WeatherServer(replying) as server:
+    with FaultServer(replying) as server:
         config = ExamConfig.model_validate(
             {
                 "name": "chained",

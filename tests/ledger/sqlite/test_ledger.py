@@ -1,4 +1,4 @@
-"""The ledger's file in SQLite: torn, foreign, full, held by others, or of an older peerexam."""
+"""The ledger's file in SQLite: damaged, foreign, full, held by others, or of an older peerexam."""
 
 from __future__ import annotations
 
@@ -234,11 +234,11 @@ def test_a_foreign_or_newer_database_is_refused_and_left_alone(
 
 async def test_a_ledger_cut_short_is_refused_and_left_alone(tmp_path: Path) -> None:
     path = await ledger_file(tmp_path / "ledger.sqlite")
-    torn = path.read_bytes()[: 3 * 16384 + 100]
-    path.write_bytes(torn)
-    with pytest.raises(LedgerFileError, match=r"ledger\.sqlite: .*torn.*left as it is"):
+    damaged = path.read_bytes()[: 3 * 16384 + 100]
+    path.write_bytes(damaged)
+    with pytest.raises(LedgerFileError, match=r"ledger\.sqlite: .*damaged.*left as it is"):
         SqliteLedger.open(path)
-    assert path.read_bytes() == torn
+    assert path.read_bytes() == damaged
 
 
 async def test_a_ledger_torn_inside_says_so_where_it_is_read(tmp_path: Path) -> None:
@@ -247,9 +247,9 @@ async def test_a_ledger_torn_inside_says_so_where_it_is_read(tmp_path: Path) -> 
     content[2 * 16384 :] = b"\xee" * (len(content) - 2 * 16384)
     path.write_bytes(content)
     async with SqliteLedger.open(path) as ledger:
-        with pytest.raises(LedgerFileError, match=r"ledger\.sqlite: .*torn"):
+        with pytest.raises(LedgerFileError, match=r"ledger\.sqlite: .*damaged"):
             await ledger.find("k1")
-        with pytest.raises(LedgerFileError, match=r"ledger\.sqlite: .*torn"):
+        with pytest.raises(LedgerFileError, match=r"ledger\.sqlite: .*damaged"):
             await put(ledger, "new", Completion("x"))
 
 
@@ -329,13 +329,13 @@ async def _go_on(ledger: SqliteLedger) -> None:
 async def test_what_can_be_read_of_a_torn_ledger_is_saved_as_the_message_says(
     tmp_path: Path, sound: bytes, page: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    torn, saved = tmp_path / "torn.sqlite", tmp_path / "saved.sqlite"
+    damaged, saved = tmp_path / "damaged.sqlite", tmp_path / "saved.sqlite"
     content = bytearray(sound)
     content[page * 16384 : (page + 1) * 16384] = b"\xee" * 16384
-    torn.write_bytes(content)
-    assert main(["salvage", str(torn), str(saved), "--json"]) == 0
+    damaged.write_bytes(content)
+    assert main(["salvage", str(damaged), str(saved), "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
-    assert torn.read_bytes() == content
+    assert damaged.read_bytes() == content
     async with SqliteLedger.open(saved) as ledger:
         known = await ledger.known_keys()
         assert len(known) == said["saved"]
@@ -350,12 +350,12 @@ async def test_what_can_be_read_of_a_torn_ledger_is_saved_as_the_message_says(
 def test_salvage_names_what_it_cannot_begin_with(
     tmp_path: Path, sound: bytes, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    torn = tmp_path / "torn.sqlite"
-    torn.write_bytes(b"\xee" * 100 + sound[100:])
+    damaged = tmp_path / "damaged.sqlite"
+    damaged.write_bytes(b"\xee" * 100 + sound[100:])
     for old, new in (
-        (torn, "new.sqlite"),
+        (damaged, "new.sqlite"),
         (tmp_path / "none", "new.sqlite"),
-        (torn, "torn.sqlite"),
+        (damaged, "damaged.sqlite"),
     ):
         assert main(["salvage", str(old), str(tmp_path / new)]) == 2
         (line,) = capsys.readouterr().err.splitlines()
@@ -370,8 +370,8 @@ def test_salvage_writes_over_no_file_of_another_kind(
     ledger.write_bytes(sound)
     other.write_bytes(content)
     # An empty file is a place to save to, but holds nothing to save.
-    for torn, saved in [(other, tmp_path / "new"), *([(ledger, other)] if content else [])]:
-        assert main(["salvage", str(torn), str(saved)]) == 2
+    for damaged, saved in [(other, tmp_path / "new"), *([(ledger, other)] if content else [])]:
+        assert main(["salvage", str(damaged), str(saved)]) == 2
         (line,) = capsys.readouterr().err.splitlines()
         assert line.startswith(f"peerexam: {other}: ")
         assert other.read_bytes() == content
@@ -620,5 +620,5 @@ def test_a_torn_table_of_contents_that_is_no_text_is_named(tmp_path: Path) -> No
     at = body.index(b"CREATE TABLE")
     # A row is type, name, table, page and statement: the complaint quotes the name.
     path.write_bytes(body[: at - 16] + b"\xb3" * 17 + body[at + 1 :])
-    with pytest.raises(LedgerFileError, match=r"torn|malformed"):
+    with pytest.raises(LedgerFileError, match=r"damaged|malformed"):
         open_database(path)

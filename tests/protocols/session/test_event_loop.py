@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from peerexam.protocols.session import event_loop
-from peerexam.testing.faults.server import Asked, Reply, Scripted, WeatherServer
+from peerexam.testing.faults.server import Asked, FaultServer, Reply, Scripted
 from peerexam.testing.faults.wording import answer
 
 EXAM = """\
@@ -62,12 +62,12 @@ def start(folder: Path, loop: str) -> subprocess.Popen[str]:
     )
 
 
-def prepare(folder: Path, server: WeatherServer) -> None:
+def prepare(folder: Path, server: FaultServer) -> None:
     (folder / "EXAM.yaml").write_text(EXAM.format(url=server.openai_url))
     (folder / "questions.txt").write_text("".join(f"Question {n}?\n" for n in range(QUESTIONS)))
 
 
-def wait_for_requests(server: WeatherServer, count: int) -> None:
+def wait_for_requests(server: FaultServer, count: int) -> None:
     until = time.monotonic() + 60
     while len(server.requests) < count:
         assert time.monotonic() < until, "the program asked too little"
@@ -100,7 +100,7 @@ def test_a_signal_lets_what_was_sent_land_and_the_same_command_asks_the_rest(
             else "An answer."
         )
 
-    with WeatherServer(script) as server:
+    with FaultServer(script) as server:
         prepare(tmp_path, server)
         process = start(tmp_path, loop)
         wait_for_requests(server, 5)
@@ -121,7 +121,7 @@ def test_a_signal_lets_what_was_sent_land_and_the_same_command_asks_the_rest(
 def test_a_second_signal_ends_a_run_whose_server_hangs_and_the_ledger_is_whole(
     tmp_path: Path, loop: str
 ) -> None:
-    with WeatherServer([*["An answer."] * 4, Reply(b"", hang=True)]) as server:
+    with FaultServer([*["An answer."] * 4, Reply(b"", hang=True)]) as server:
         prepare(tmp_path, server)
         process = start(tmp_path, loop)
         wait_for_requests(server, 6)

@@ -95,7 +95,7 @@ def test_an_id_made_from_the_text_stays_when_others_are_added(tmp_path: Path) ->
         ("q.jsonl", '{"text":"a","id":"x"}\n{"text":"b","id":"x"}\n', 2, "the same id stands in"),
         ("q.jsonl", '{"text":"a"}\n{"text":"  "}\n', 2, "the question is empty"),
         ("q.jsonl", '{"text":"a"}\n{"id":"x"}\n', 2, "no question here: write it under text"),
-        ("q.jsonl", '{"text":"a"}\n{"text":\n{"text":"c"}\n', 2, "mend or remove the line"),
+        ("q.jsonl", '{"text":"a"}\n{"text":\n{"text":"c"}\n', 2, "fix or remove the line"),
         ("q.jsonl", '{"text":"a","level":"hard"}\n', 1, "level must be one of memorization"),
         ("q.jsonl", '{"text":"a","id":[1]}\n', 1, "id must be a name or a whole number"),
         ("q.json", '[\n"a",\n{"text": 3}\n]', 3, "the question must be text, found 3"),

@@ -1,4 +1,4 @@
-"""A bug is no weather: it is not tried again, it ends the run, and what was answered stays."""
+"""A bug is no fault of a provider: no retry, the run ends, and what was answered stays."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ASK = Request((Message("user", "Why?"),))
 
 
 class Buggy(Provider):
-    """An agent with a bug in its code, until it is mended."""
+    """An agent with a bug in its code, until it is fixed."""
 
     def __init__(self, name: str, bug: Exception) -> None:
         super().__init__(name, {"provider": "buggy", "name": name}, {"chat"})
@@ -77,7 +77,7 @@ def _exam(tmp_path: Path) -> ExamConfig:
     )
 
 
-async def test_a_bug_ends_the_run_and_the_mended_run_goes_on_from_the_ledger(
+async def test_a_bug_ends_the_run_and_the_fixed_run_goes_on_from_the_ledger(
     tmp_path: Path,
 ) -> None:
     asked: list[str] = []

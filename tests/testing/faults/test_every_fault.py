@@ -1,6 +1,6 @@
-"""Every fault of the weather server, through the assembled stack, with both clients of both APIs.
+"""Every fault of the server, through the assembled stack, with both clients of both APIs.
 
-`WEATHER` says what becomes of each; `docs/weather.md` has the same table for people, and the last
+`FAULTS` says what happens after each; `docs/faults.md` has the same table for people, and the last
 tests hold the two together.
 """
 
@@ -26,7 +26,7 @@ from peerexam.calls import Completion, Message, Request, Sampling, request_key
 from peerexam.errors import AgentLostError, CallError, DeadlineExceededError
 from peerexam.ledger.base import Failure, Ledger
 from peerexam.ledger.opening import open_ledger
-from peerexam.testing.faults.server import Conditions, Fault, Reply, WeatherServer
+from peerexam.testing.faults.server import Conditions, Fault, FaultServer, Reply
 from peerexam.testing.faults.wording import HALF
 
 ASK = Request((Message("user", "What is the capital of France?"),), Sampling(max_tokens=50))
@@ -71,7 +71,7 @@ class Fine:
 
 @dataclass(frozen=True)
 class Adapted:
-    """Asked once more in another way, and told."""
+    """Asked once more in another way, which the completion says."""
 
     dropped: tuple[str, ...]
 
@@ -82,7 +82,7 @@ OVERLOADED = Passes("OverloadedError")
 BROKEN_OFF = Passes("ConnectionFailedError", pushes_back=False)
 TIMED_OUT = Passes("CallTimeoutError")
 
-WEATHER: dict[Fault, Any] = {
+FAULTS: dict[Fault, Any] = {
     F.RATE_LIMIT_SECONDS: RATE_LIMITED,
     # A date has whole seconds, so it is up to one second later; and reading takes a moment.
     F.RATE_LIMIT_DATE: Passes("RateLimitedError", (0.025, 1.075)),
@@ -123,7 +123,9 @@ WEATHER: dict[Fault, Any] = {
 
 
 def faults(kind: type, *, but: Fault | None = None) -> list[Fault]:
-    return [fault for fault, fate in WEATHER.items() if isinstance(fate, kind) and fault is not but]
+    return [
+        fault for fault, outcome in FAULTS.items() if isinstance(outcome, kind) and fault is not but
+    ]
 
 
 class Client(NamedTuple):
@@ -176,7 +178,7 @@ async def connect(
     async with AsyncExitStack() as stack:
 
         def connect(
-            server: WeatherServer,
+            server: FaultServer,
             timeout: float = 30.0,
             attempts: int = 2,
             breaker: Breaker | None = None,
@@ -202,7 +204,7 @@ def _wait_in_no_time(agent: Any, attempts: int, waits: Waits) -> None:
 
 def patience(fault: Fault, *, short: float) -> float:
     """Seconds for one attempt: little only where the fault is that nothing comes."""
-    return short if WEATHER[fault] is TIMED_OUT else 30.0
+    return short if FAULTS[fault] is TIMED_OUT else 30.0
 
 
 def limit_of(agent: Any) -> int:
@@ -220,11 +222,11 @@ async def stored(agent: Agent, ledger: Ledger) -> Completion | Failure | None:
 async def test_what_passes_is_waited_out_and_only_the_answer_is_kept(
     fault: Fault, connect: Connect, ledger: Ledger, waits: Waits
 ) -> None:
-    with WeatherServer([fault, PARIS], NUMBERS) as server:
+    with FaultServer([fault, PARIS], NUMBERS) as server:
         agent = connect(server, timeout=patience(fault, short=1.0))
         got = await agent.complete(ASK)
     assert (got.text, got.state, len(server.requests)) == (PARIS, "ok", 2)
-    least, most = WEATHER[fault].waits
+    least, most = FAULTS[fault].waits
     assert len(waits) == 1
     assert least - 1e-9 <= waits[0] <= most + 1e-9
     assert await stored(agent, ledger) == got
@@ -234,21 +236,21 @@ async def test_what_passes_is_waited_out_and_only_the_answer_is_kept(
 async def test_what_does_not_pass_is_a_failure_by_name_and_is_asked_again_later(
     fault: Fault, connect: Connect, ledger: Ledger, waits: Waits
 ) -> None:
-    kind = WEATHER[fault].kind
-    with WeatherServer([fault], NUMBERS) as server:
+    kind = FAULTS[fault].kind
+    with FaultServer([fault], NUMBERS) as server:
         agent = connect(server, timeout=patience(fault, short=0.2))
         with pytest.raises(CallError) as caught:
             await agent.complete(ASK)
         assert type(caught.value).__name__ == kind
         assert len(waits) == 1, "as often as attempts are allowed"
-        if WEATHER[fault] is not TIMED_OUT:  # a busy machine may not have sent it within the time
+        if FAULTS[fault] is not TIMED_OUT:  # a busy machine may not have sent it within the time
             assert len(server.requests) == 2
         found = await stored(agent, ledger)
         assert isinstance(found, Failure)
         assert found.kind == kind
         if fault in (F.HALF_ANSWER_IN_200, F.UNASKED_STREAM):
             assert HALF not in found.message, "a piece of an answer is thrown away"
-        assert (limit_of(agent) < ADAPT_FROM) == WEATHER[fault].pushes_back
+        assert (limit_of(agent) < ADAPT_FROM) == FAULTS[fault].pushes_back
         server.script = [PARIS]
         later = await connect(server).complete(ASK)
     assert await stored(agent, ledger) == later
@@ -258,11 +260,11 @@ async def test_what_does_not_pass_is_a_failure_by_name_and_is_asked_again_later(
 async def test_a_refused_connection_is_tried_again_until_someone_listens(
     connect: Connect, ledger: Ledger, waits: Waits
 ) -> None:
-    with WeatherServer([PARIS]) as server:
+    with FaultServer([PARIS]) as server:
         server.stop_listening()
         with pytest.raises(CallError) as caught:
             await connect(server).complete(ASK)
-        assert type(caught.value).__name__ == WEATHER[F.CONNECTION_REFUSED].kind
+        assert type(caught.value).__name__ == FAULTS[F.CONNECTION_REFUSED].kind
         waits.meanwhile = server.listen_again
         agent = connect(server)
         got = await agent.complete(ASK)
@@ -275,10 +277,10 @@ async def test_a_refused_connection_is_tried_again_until_someone_listens(
 async def test_an_unusable_answer_is_kept_with_its_state_and_not_asked_for_again(
     fault: Fault, connect: Connect, ledger: Ledger, waits: Waits
 ) -> None:
-    with WeatherServer([fault, PARIS], NUMBERS) as server:
+    with FaultServer([fault, PARIS], NUMBERS) as server:
         agent = connect(server)
         got = await agent.complete(ASK)
-        assert got.state == WEATHER[fault].state
+        assert got.state == FAULTS[fault].state
         assert await stored(agent, ledger) == got
         assert (await connect(server).complete(ASK)).state == got.state
     assert (len(server.requests), waits) == (1, [])
@@ -288,19 +290,19 @@ async def test_an_unusable_answer_is_kept_with_its_state_and_not_asked_for_again
 async def test_what_would_fail_again_is_a_failure_at_once(
     fault: Fault, connect: Connect, ledger: Ledger, waits: Waits
 ) -> None:
-    with WeatherServer([fault, PARIS], NUMBERS) as server:
+    with FaultServer([fault, PARIS], NUMBERS) as server:
         agent = connect(server, attempts=6)
         for _ in range(2):  # the second time it is not even sent
             with pytest.raises(CallError) as caught:
                 await agent.complete(ASK)
-            assert type(caught.value).__name__ == WEATHER[fault].kind
+            assert type(caught.value).__name__ == FAULTS[fault].kind
     assert (len(server.requests), waits) == (1, [])
     found = await stored(agent, ledger)
     assert isinstance(found, Failure)
-    assert found.kind == WEATHER[fault].kind
+    assert found.kind == FAULTS[fault].kind
 
 
-BARRED: list[Fault | Reply] = [
+REJECTED: list[Fault | Reply] = [
     F.BAD_KEY,
     F.FORBIDDEN,
     F.UNKNOWN_MODEL,
@@ -309,12 +311,12 @@ BARRED: list[Fault | Reply] = [
 ]
 
 
-@pytest.mark.parametrize("fault", BARRED, ids=lambda fault: getattr(fault, "value", "402"))
-async def test_a_key_model_or_quota_that_is_no_good_gives_the_agent_up_at_once(
+@pytest.mark.parametrize("fault", REJECTED, ids=lambda fault: getattr(fault, "value", "402"))
+async def test_a_bad_key_model_or_quota_disables_the_agent_at_once(
     fault: Fault | Reply, connect: Connect, waits: Waits
 ) -> None:
     breaker = Breaker("pupil")
-    with WeatherServer([fault, PARIS], NUMBERS) as server:
+    with FaultServer([fault, PARIS], NUMBERS) as server:
         agent = connect(server, breaker=breaker)
         with pytest.raises(CallError):
             await agent.complete(ASK)
@@ -325,11 +327,11 @@ async def test_a_key_model_or_quota_that_is_no_good_gives_the_agent_up_at_once(
 
 
 @pytest.mark.parametrize(
-    "fault", [fault for fault in [*WEATHER] if fault not in (*BARRED, F.CONNECTION_REFUSED)]
+    "fault", [fault for fault in [*FAULTS] if fault not in (*REJECTED, F.CONNECTION_REFUSED)]
 )
-async def test_no_other_fault_of_one_call_gives_an_agent_up(fault: Fault, connect: Connect) -> None:
+async def test_no_other_fault_of_one_call_disables_an_agent(fault: Fault, connect: Connect) -> None:
     breaker = Breaker("pupil")
-    with WeatherServer([fault], NUMBERS) as server, suppress(CallError):
+    with FaultServer([fault], NUMBERS) as server, suppress(CallError):
         await connect(server, patience(fault, short=0.2), breaker=breaker).complete(ASK)
     assert breaker.lost is None
 
@@ -338,7 +340,7 @@ async def test_a_wait_beyond_the_deadline_says_so_and_is_not_begun(
     connect: Connect, waits: Waits
 ) -> None:
     with (
-        WeatherServer([F.RATE_LIMIT_FAR]) as server,
+        FaultServer([F.RATE_LIMIT_FAR]) as server,
         pytest.raises(DeadlineExceededError, match=r"within its deadline .* in 86400\.\d seconds"),
     ):
         await connect(server).complete(ASK)
@@ -349,24 +351,24 @@ async def test_a_wait_beyond_the_deadline_says_so_and_is_not_begun(
 async def test_an_answer_that_is_late_or_uncounted_is_an_answer(
     fault: Fault, connect: Connect, ledger: Ledger
 ) -> None:
-    with WeatherServer([fault], NUMBERS) as server:
+    with FaultServer([fault], NUMBERS) as server:
         agent = connect(server)
         got = await agent.complete(ASK)
     assert (got.text, got.state, len(server.requests)) == (PARIS, "ok", 1)
-    assert got.usage.total == WEATHER[fault].tokens
+    assert got.usage.total == FAULTS[fault].tokens
     assert await stored(agent, ledger) == got
 
 
 async def test_a_refused_parameter_costs_one_adapted_resend_in_the_whole_run(
     connect: Connect, ledger: Ledger, waits: Waits
 ) -> None:
-    with WeatherServer([F.REFUSED_TEMPERATURE, PARIS]) as server:
+    with FaultServer([F.REFUSED_TEMPERATURE, PARIS]) as server:
         agent = connect(server)
         got = await agent.complete(ASK)
         again = await agent.complete(Request(ASK.messages, Sampling(max_tokens=9)))
     sent = [served.body for served in server.requests]
     assert ["temperature" in body for body in sent] == [True, False, False]
-    assert got.dropped == again.dropped == WEATHER[F.REFUSED_TEMPERATURE].dropped
+    assert got.dropped == again.dropped == FAULTS[F.REFUSED_TEMPERATURE].dropped
     assert await stored(agent, ledger) == got, "what was dropped is on record"
     assert waits == []
 
@@ -374,7 +376,7 @@ async def test_a_refused_parameter_costs_one_adapted_resend_in_the_whole_run(
 async def test_a_refused_limit_is_renamed_where_that_helps_and_named_where_not(
     connect: Connect, ledger: Ledger
 ) -> None:
-    with WeatherServer([F.REFUSED_MAX_TOKENS, PARIS]) as server:
+    with FaultServer([F.REFUSED_MAX_TOKENS, PARIS]) as server:
         agent = connect(server)
         if agent.fingerprint["provider"] == "openai":
             assert (await agent.complete(ASK)).text == PARIS
@@ -391,14 +393,14 @@ async def test_a_refused_limit_is_renamed_where_that_helps_and_named_where_not(
 # The tables in the docs.
 
 PROJECT = Path(__file__).resolve().parents[3]
-DOCS = PROJECT / "docs" / "weather.md"
+DOCS = PROJECT / "docs" / "faults.md"
 ROW = re.compile(r"^\| `([a-z0-9-]+)` \| (.+?) \| (.+?) \| (.+?) \| `(test_\w+)` \|$", re.MULTILINE)
 ROWS = {match[1]: match for match in ROW.finditer(DOCS.read_text(encoding="utf-8"))}
 
 
 def test_the_docs_table_has_a_row_for_every_fault_and_none_besides() -> None:
     assert list(ROWS) == [str(fault) for fault in Fault]
-    assert set(WEATHER) == set(Fault)
+    assert set(FAULTS) == set(Fault)
 
 
 @pytest.mark.parametrize("fault", Fault)
@@ -409,8 +411,8 @@ def test_a_row_names_a_test_that_meets_its_fault_and_records_what_the_row_says(
     test = globals()[row[5]]
     shown = [mark.args[1] for mark in getattr(test, "pytestmark", []) if mark.args[0] == "fault"]
     assert fault in (shown[0] if shown else []) or f"F.{fault.name}" in inspect.getsource(test)
-    fate = WEATHER[fault]
-    recorded = getattr(fate, "kind", None) or getattr(fate, "state", None) or "ok"
+    outcome = FAULTS[fault]
+    recorded = getattr(outcome, "kind", None) or getattr(outcome, "state", None) or "ok"
     assert f"`{recorded}`" in row[4]
 
 
@@ -420,17 +422,17 @@ EVENT = re.compile(
 EVENTS = {match[1]: match for match in EVENT.finditer(DOCS.read_text(encoding="utf-8"))}
 
 
-def test_the_docs_say_what_befalls_agents_and_runs() -> None:
+def test_the_docs_have_a_row_for_every_fault_of_an_agent_or_a_run() -> None:
     assert set(EVENTS) == {
-        *("agent-barred", "agent-failing", "agent-lost", "agent-back", "judge-overflow"),
-        *("stall", "blocked", "push-back", "good-weather", "cool-down", "replayed"),
+        *("agent-rejected", "agent-failing", "agent-disabled", "agent-restored", "judge-overflow"),
+        *("stall", "blocked", "backpressure", "ramp-up", "cool-down", "replayed"),
         *("budget-of-money", "budget-in-flight", "budget-of-agent", "budget-of-time"),
-        *("bug", "ctrl-c", "killed", "rival-dies", "database-restarts"),
-        *("led-elsewhere", "endless-reply", "waiting-out-of-time"),
-        *("given-up-call", "forked", "certificate"),
+        *("bug", "ctrl-c", "killed", "other-process-dies", "database-restarts"),
+        *("redirected", "oversized-reply", "time-up-while-waiting"),
+        *("cancelled-call", "forked", "untrusted-certificate"),
     }
     rows = DOCS.read_text(encoding="utf-8").count("\n| `")
-    assert rows == len(ROWS) + len(EVENTS), "a row that cannot be read is held to nothing"
+    assert rows == len(ROWS) + len(EVENTS), "a row that cannot be read is not compared"
 
 
 @pytest.mark.parametrize("event", EVENTS)

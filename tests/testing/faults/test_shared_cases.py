@@ -19,7 +19,7 @@ from peerexam.calls import Completion, Message, Request, Sampling, request_key
 from peerexam.errors import OverloadedError, PermanentError
 from peerexam.ledger.base import Failure, Ledger
 from peerexam.ledger.opening import open_ledger
-from peerexam.testing.faults.server import Asked, Fault, Reply, WeatherServer
+from peerexam.testing.faults.server import Asked, Fault, FaultServer, Reply
 from peerexam.testing.faults.wording import HALF, answer, error
 
 CASES = Path(__file__).resolve().parents[3] / ".." / "shared" / "cases.jsonl"
@@ -70,7 +70,7 @@ async def connect(
     async with AsyncExitStack() as stack:
 
         def connect(
-            server: WeatherServer, model: str = "m-1", temperature: float | None = None
+            server: FaultServer, model: str = "m-1", temperature: float | None = None
         ) -> Agent:
             url = server.openai_url if client.provider == "openai" else server.anthropic_url
             options = {"client": client.name}
@@ -117,7 +117,7 @@ async def test_pub_13_a_refused_parameter_costs_one_resend(
         return Reply(temperature, 400) if "temperature" in served.body else "4"
 
     one, other = asked("2+2?", temperature=0.5), asked("3+3?", temperature=0.5)
-    with WeatherServer(reply) as server:
+    with FaultServer(reply) as server:
         agent = connect(server)
         first, second = await agent.complete(one), await agent.complete(other)
     bodies = [json.dumps(served.body, sort_keys=True) for served in server.requests]
@@ -135,7 +135,7 @@ async def test_pub_13_what_cannot_be_adapted_fails_at_once_by_name(
     refused = error("openai", kind, words, "unsupported_parameter", name)
     if client.provider == "anthropic":
         refused = error("anthropic", kind, words)
-    with WeatherServer([Reply(refused, 400)]) as server:
+    with FaultServer([Reply(refused, 400)]) as server:
         with pytest.raises(PermanentError, match=name):
             await connect(server).complete(asked("Why?", stop=("Q",)))
         assert len(server.requests) == 1
@@ -153,7 +153,7 @@ async def test_pub_14_three_ways_to_say_nothing_are_three_states(
         state = ("refused", "truncated", "empty")[number]
         stop = ("refusal", "max_tokens", "end_turn")[number]
         body = answer("anthropic", said["message"]["content"], stop)
-    with WeatherServer([Reply(body)]) as server:
+    with FaultServer([Reply(body)]) as server:
         got = [await connect(server).complete(asked("Why?")) for _ in range(2)]
         assert ([one.state for one in got], len(server.requests)) == ([state, state], 1)
 
@@ -174,7 +174,7 @@ async def test_pub_15_a_template_without_a_system_role_is_asked_in_its_own_way(
             return Reply(error("openai", "error", words), 400)
         return "Why?"
 
-    with WeatherServer(reply) as server:
+    with FaultServer(reply) as server:
         agent = connect(server)
         for extra in ((), ("Another.",), ("A third.",)):
             messages = (*turns, *(Message("user", text) for text in extra))
@@ -190,7 +190,7 @@ async def test_pub_16_an_overload_is_one_whatever_its_status(
     fault: Fault, connect: Connect, ledger: Ledger
 ) -> None:
     request = asked("What is the capital of France?")
-    with WeatherServer([fault]) as server:
+    with FaultServer([fault]) as server:
         agent = connect(server)
         with pytest.raises(OverloadedError):
             await agent.complete(request)
@@ -206,7 +206,7 @@ async def test_pub_17_line_separators_pass_through_the_ledger(
     cases: dict[str, Any], connect: Connect, ledger: Ledger
 ) -> None:
     text = cases["pub-17"]["record_1_answer"]
-    with WeatherServer([text]) as server:
+    with FaultServer([text]) as server:
         agent = connect(server)
         assert (await agent.complete(asked("Why?"))).text == text
     found = await stored(agent, asked("Why?"), ledger)
@@ -217,7 +217,7 @@ async def test_pub_17_line_separators_pass_through_the_ledger(
 async def test_pub_19_only_the_same_call_is_a_replay(
     cases: dict[str, Any], connect: Connect
 ) -> None:
-    with WeatherServer(["4"]) as server, WeatherServer(["5"]) as elsewhere:
+    with FaultServer(["4"]) as server, FaultServer(["5"]) as elsewhere:
         for call in cases["pub-19"]:
             agent = connect(server, call["model"], call["temperature"])
             await agent.complete(asked(call["prompt"], draw=call.get("sample", 1) - 1))

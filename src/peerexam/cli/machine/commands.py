@@ -60,7 +60,7 @@ def _number(value: float | None) -> str:
 
 
 def salvage(arguments: argparse.Namespace) -> int:
-    """Save what can be read of a torn ledger."""
+    """Save what can be read of a damaged ledger."""
     from peerexam.ledger.sqlite import salvage as ledgers
 
     saved, unread = ledgers.salvage(Path(arguments.torn), Path(arguments.saved))

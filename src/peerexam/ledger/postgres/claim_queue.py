@@ -2,7 +2,7 @@
 
 What came in while one batch was on its way to the server makes the next. A reservation whose key
 another has claimed stays, and is tried again at a short interval until the other has recorded,
-given up, or died.
+released it, or died.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ from peerexam.errors import LedgerFileError
 from peerexam.ledger.base import Outcome
 from peerexam.ledger.entries import completion_of, failure_of
 from peerexam.ledger.postgres import claims
-from peerexam.ledger.postgres.other_processes import GRACE, Rivals
+from peerexam.ledger.postgres.other_processes import GRACE, OtherProcesses
 from peerexam.ledger.postgres.server import Connection, Server, Session
+from peerexam.ledger.writer import settle
 
 _BATCH = 512
 _POLL = 0.05  # seconds between looks at what others have claimed
@@ -44,9 +45,9 @@ class Reservation:
         key: The request key.
         future: Of the loop that asked.
         claiming: Whether the right to ask is wanted, where nothing stands.
-        since: When the desk took it in, by the monotonic clock.
-        left_to: The rival that was given time to come first; 0 is nobody.
-        granted: The right was given. Only the desk's thread reads and writes these three.
+        since: When the queue took it in, by the monotonic clock.
+        left_to: The process that was given time to come first; 0 is nobody.
+        granted: The right was given. Only the queue's thread reads and writes these three.
     """
 
     key: str
@@ -60,7 +61,7 @@ class Reservation:
 Work = Callable[[], None]
 
 
-class Desk:
+class ClaimQueue:
     """Owns a connection, this process's owner's lock on it, and the thread that uses it.
 
     Raises:
@@ -70,19 +71,19 @@ class Desk:
     def __init__(self, server: Server) -> None:
         self.owner = 0
         self._server = server
-        self._rivals = Rivals()
-        self._sought: set[int] = set()
-        self._session = Session(server, self._greet)
+        self._others = OtherProcesses()
+        self._announced: set[int] = set()
+        self._session = Session(server, self._register)
         self._session.run(claims.drop_dead)
         self._waiting: dict[str, list[Reservation]] = {}
         self._fresh: list[Reservation] = []
-        self._given_up: set[str] = set()
+        self._to_release: set[str] = set()
         self._next_look = 0.0  # for the dead
         self._next_count = 0.0  # of those who wait for us
         self._incoming: queue.SimpleQueue[Work | None] = queue.SimpleQueue()
         self._closing = threading.Lock()
         self._closed = False
-        self._thread = threading.Thread(target=self._run, name="peerexam-desk", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="peerexam-claims", daemon=True)
         self._thread.start()
 
     def ask(self, key: str, *, claiming: bool) -> Reservation:
@@ -97,17 +98,17 @@ class Desk:
         return reservation
 
     def abandon(self, reservation: Reservation) -> None:
-        """Say that nobody waits for a reservation any more; a right that it got is given up."""
-        with suppress(LedgerFileError):  # a desk that is closed has given up all
+        """Say that nobody waits for a reservation any more; a right that it got is released."""
+        with suppress(LedgerFileError):  # closed, so all rights are released
             self._put(lambda: self._drop(reservation))
 
     def release(self, key: str) -> None:
-        """Give up the right to ask. Returns at once."""
-        with suppress(LedgerFileError):  # a desk that is closed has given up all
-            self._put(lambda: self._given_up.add(key))
+        """Release the right to ask. Returns at once."""
+        with suppress(LedgerFileError):  # closed, so all rights are released
+            self._put(lambda: self._to_release.add(key))
 
     def close(self) -> None:
-        """Give up all rights and end the thread; those who still wait get an error. Blocks."""
+        """Release all rights and end the thread; those who still wait get an error. Blocks."""
         with self._closing:
             if not self._closed:
                 self._closed = True
@@ -120,7 +121,7 @@ class Desk:
                 raise LedgerFileError(f"{self._server.label}: the ledger is closed; open it again")
             self._incoming.put(work)
 
-    def _greet(self, connection: Connection) -> None:
+    def _register(self, connection: Connection) -> None:
         """Become an owner; after a lost connection, of what is left of the old owner's claims."""
         owner = claims.become_owner(connection)
         if self.owner:
@@ -128,7 +129,7 @@ class Desk:
             # Others may have lost theirs too, and are not dead for coming back a little later.
             self._next_look = time.monotonic() + _RETURN
         self.owner = owner
-        self._sought.clear()  # those locks went with the old connection
+        self._announced.clear()  # those locks went with the old connection
 
     def _run(self) -> None:
         open_ = True
@@ -148,7 +149,7 @@ class Desk:
     def _gather(self) -> bool:
         """Take in what has come, waiting for it if there is nothing else to do."""
         try:
-            work = self._incoming.get(timeout=_POLL if self._waiting or self._given_up else None)
+            work = self._incoming.get(timeout=_POLL if self._waiting or self._to_release else None)
             while work is not None:
                 work()
                 if len(self._fresh) >= _BATCH:
@@ -167,13 +168,13 @@ class Desk:
             if not waiting:
                 del self._waiting[reservation.key]
         elif reservation.granted:
-            self._given_up.add(reservation.key)
+            self._to_release.add(reservation.key)
 
     def _serve(self) -> None:
-        if self._given_up:
-            keys = sorted(self._given_up)
+        if self._to_release:
+            keys = sorted(self._to_release)
             self._session.run(lambda connection: claims.release(connection, self.owner, keys))
-            self._given_up.clear()
+            self._to_release.clear()
         for reservation in self._fresh:
             reservation.since = time.monotonic()
             self._waiting.setdefault(reservation.key, []).append(reservation)
@@ -189,7 +190,7 @@ class Desk:
             if not isinstance(standing.get(key), Completion)
             and any(reservation.claiming for reservation in waiting)
         }
-        wanted -= self._left_to_rivals(wanted)
+        wanted -= self._left_to_others(wanted)
         claimed = self._claim(wanted) if wanted else set()
         # What another recorded between the look-up and the claim is seen only now.
         standing |= self._look_up(claimed) if claimed else {}
@@ -214,18 +215,20 @@ class Desk:
 
         return self._session.run(read)
 
-    def _left_to_rivals(self, keys: Collection[str]) -> set[str]:
-        """Those of the keys that a rival is to claim first, and has had no time to."""
+    def _left_to_others(self, keys: Collection[str]) -> set[str]:
+        """Those of the keys that another process is to claim first, and has had no time to."""
         now = time.monotonic()
         if keys and now >= self._next_count:
             self._next_count = now + _LOOK_ROUND
-            seekers = self._session.run(lambda connection: claims.seekers(connection, self.owner))
-            self._rivals.met(seekers, now)
-            self._rivals.forget(now)
-            self._seek_rivals()
+            waiting = self._session.run(
+                lambda connection: claims.waiting_owners(connection, self.owner)
+            )
+            self._others.met(waiting, now)
+            self._others.forget(now)
+            self._announce_waits()
         left: set[str] = set()
         for key in keys:
-            whose = self._rivals.whose(key, self.owner)
+            whose = self._others.whose(key, self.owner)
             for reservation in self._waiting[key]:
                 if whose != self.owner and now < reservation.since + GRACE:
                     reservation.left_to = whose
@@ -236,29 +239,29 @@ class Desk:
         claimed = self._session.run(lambda connection: claims.claim(connection, self.owner, keys))
         for key in claimed:
             for reservation in self._waiting[key]:
-                self._rivals.missed(reservation.left_to)
+                self._others.missed(reservation.left_to)
         left = set(keys) - claimed
         if left and time.monotonic() >= self._next_look:
             self._next_look = time.monotonic() + _LOOK_ROUND
             self._session.run(claims.drop_dead)
             freed = self._session.run(lambda connection: claims.claim(connection, self.owner, left))
             claimed |= freed
-            held = self._session.run(
+            owners = self._session.run(
                 lambda connection: claims.owners_of(connection, self.owner, left - freed)
             )
-            self._rivals.met(held, time.monotonic())
-            self._seek_rivals()
+            self._others.met(owners, time.monotonic())
+            self._announce_waits()
         return claimed
 
-    def _seek_rivals(self) -> None:
-        """Let those know who are rivals now, and no longer those who were."""
-        rivals = self._rivals.owners
-        for owner in rivals - self._sought:
-            self._session.run(partial(claims.seek, owner=owner))
-            self._sought.add(owner)
-        for owner in self._sought - rivals:
-            self._session.run(partial(claims.stop_seeking, owner=owner))
-            self._sought.discard(owner)
+    def _announce_waits(self) -> None:
+        """Let the processes met lately, and no others, know that their claims are waited for."""
+        owners = self._others.owners
+        for owner in owners - self._announced:
+            self._session.run(partial(claims.announce_wait, owner=owner))
+            self._announced.add(owner)
+        for owner in self._announced - owners:
+            self._session.run(partial(claims.withdraw_wait, owner=owner))
+            self._announced.discard(owner)
 
     def _settle(self, standing: Mapping[str, Outcome], claimed: Collection[str]) -> None:
         """Answer all who can be: a key's right goes to the first, and the others wait on."""
@@ -273,7 +276,7 @@ class Desk:
                         continue
                     reservation.granted, free = True, False
                 elif reservation.left_to:
-                    self._rivals.met([reservation.left_to], time.monotonic())
+                    self._others.met([reservation.left_to], time.monotonic())
                 answers.append((reservation, outcome))
             if left:
                 self._waiting[key] = left
@@ -295,22 +298,12 @@ class Desk:
             loop = reservation.future.get_loop()
             by_loop.setdefault(loop, []).append((reservation.future, answer))
             if loop.is_closed() and reservation.granted:
-                self._given_up.add(reservation.key)
+                self._to_release.add(reservation.key)
         for loop, pairs in by_loop.items():
             try:
-                loop.call_soon_threadsafe(_settle_futures, pairs)
+                loop.call_soon_threadsafe(settle, pairs)
             except RuntimeError:
                 continue  # that loop has ended, so nobody waits
 
 
 _Answer = tuple["asyncio.Future[Outcome | None]", Outcome | BaseException | None]
-
-
-def _settle_futures(answers: list[_Answer]) -> None:
-    for future, answer in answers:
-        if future.done():
-            continue  # who waited was cancelled, and tells the desk so
-        if isinstance(answer, BaseException):
-            future.set_exception(answer)
-        else:
-            future.set_result(answer)

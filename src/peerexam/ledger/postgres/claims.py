@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from peerexam.ledger.postgres.schema import LOCKS, RIVALS
+from peerexam.ledger.postgres.schema import LOCKS, WAITS
 from peerexam.ledger.postgres.server import Connection
 
 # Rows are locked in the order of their keys everywhere, so that no two processes lock crosswise.
@@ -27,9 +27,9 @@ _DROP_DEAD = (
     f"DELETE FROM peerexam.claims WHERE owner NOT IN (SELECT number FROM ({_LOCKS}) AS living)"
 )
 _OWNERS = "SELECT DISTINCT owner FROM peerexam.claims WHERE owner <> %s AND key = ANY(%s::text[])"
-_SEEKERS = (
-    f"SELECT living.number FROM ({_LOCKS}) AS sought JOIN ({_LOCKS}) AS living USING (pid)"
-    " WHERE sought.number = %s AND living.number <> %s"
+_WAITING = (
+    f"SELECT living.number FROM ({_LOCKS}) AS waits JOIN ({_LOCKS}) AS living USING (pid)"
+    " WHERE waits.number = %s AND living.number <> %s"
 )
 
 
@@ -52,17 +52,17 @@ def claim(connection: Connection, owner: int, keys: Collection[str]) -> set[str]
 
 
 def release(connection: Connection, owner: int, keys: Collection[str]) -> None:
-    """Give claims up; those of others stay."""
+    """Release claims; those of others stay."""
     connection.execute(_RELEASE, (owner, list(keys)))
 
 
 def release_all(connection: Connection, owner: int) -> None:
-    """Give every claim of an owner up."""
+    """Release every claim of an owner."""
     connection.execute(_RELEASE_ALL, (owner,))
 
 
 def drop_dead(connection: Connection) -> None:
-    """Remove the claims of every process that is no more."""
+    """Remove the claims of every process that has ended."""
     connection.execute(_DROP_DEAD, (LOCKS,))
 
 
@@ -71,16 +71,16 @@ def owners_of(connection: Connection, me: int, keys: Collection[str]) -> set[int
     return {owner for (owner,) in connection.execute(_OWNERS, (me, list(keys)))}
 
 
-def seek(connection: Connection, owner: int) -> None:
+def announce_wait(connection: Connection, owner: int) -> None:
     """Let an owner know, as long as this connection lives, that its claims are waited for."""
-    connection.execute("SELECT pg_try_advisory_lock_shared(%s, %s)", (RIVALS, owner))
+    connection.execute("SELECT pg_try_advisory_lock_shared(%s, %s)", (WAITS, owner))
 
 
-def stop_seeking(connection: Connection, owner: int) -> None:
-    """Take back a `seek`."""
-    connection.execute("SELECT pg_advisory_unlock_shared(%s, %s)", (RIVALS, owner))
+def withdraw_wait(connection: Connection, owner: int) -> None:
+    """Take back `announce_wait`."""
+    connection.execute("SELECT pg_advisory_unlock_shared(%s, %s)", (WAITS, owner))
 
 
-def seekers(connection: Connection, me: int) -> set[int]:
+def waiting_owners(connection: Connection, me: int) -> set[int]:
     """The owners that wait for this one's claims."""
-    return {owner for (owner,) in connection.execute(_SEEKERS, (RIVALS, LOCKS, me, me))}
+    return {owner for (owner,) in connection.execute(_WAITING, (WAITS, LOCKS, me, me))}

@@ -1,31 +1,29 @@
 """The ledger in a PostgreSQL database, which several machines can share.
 
-Three kinds of connection: the writer's, with group commit; the desk's, which looks up and claims;
-and one for each reading of many rows.
+Three kinds of connection: the writer's, with group commit; the claim queue's, which looks
+up and claims; and one for each reading of many rows.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Iterator
-from types import TracebackType
+from collections.abc import Callable, Iterator
 from typing import TypeVar
 
 import psycopg
 
-from peerexam.calls import Call, Completion, Json, Request, request_from_json, with_call
-from peerexam.ledger.base import Failure, Outcome, Totals, sum_totals
+from peerexam.calls import Call, Completion, Json, with_call
+from peerexam.ledger.base import Failure, Outcome
+from peerexam.ledger.database import PAGE, DatabaseLedger
 from peerexam.ledger.entries import StoredCall, entry_of, stored_call
-from peerexam.ledger.postgres.claim_queue import Desk
+from peerexam.ledger.postgres.claim_queue import ClaimQueue
 from peerexam.ledger.postgres.schema import prepare
 from peerexam.ledger.postgres.server import Connection, Server, Session
 from peerexam.ledger.postgres.store import PostgresStore
 from peerexam.ledger.writer import GroupWriter
 
 T = TypeVar("T")
-
-_PAGE = 200  # stored calls read at once by an audit
 
 # A failure that stands beside a success was stored by a process that asked at the same time.
 _ENTRIES = """
@@ -60,18 +58,18 @@ WHERE NOT EXISTS (SELECT FROM peerexam.calls WHERE calls.key = failed.key) GROUP
 """
 
 
-class PostgresLedger:
+class PostgresLedger(DatabaseLedger):
     """A `Ledger` in PostgreSQL. `reserve` shares the work with other living processes.
 
     A connection that is lost in mid-run is made again for a minute, claims included.
-
-    Use `open`, and `close` or `async with`.
     """
 
-    def __init__(self, server: Server, desk: Desk, writer: GroupWriter) -> None:
+    _totals = _TOTALS
+
+    def __init__(self, server: Server, queue: ClaimQueue, writer: GroupWriter) -> None:
+        super().__init__(writer)
         self._server = server
-        self._desk = desk
-        self._writer = writer
+        self._queue = queue
 
     @classmethod
     def open(cls, url: str) -> PostgresLedger:
@@ -86,12 +84,12 @@ class PostgresLedger:
         _on_a_connection(server, lambda connection: prepare(server, connection))
         session = Session(server)
         try:
-            desk = Desk(server)
+            queue = ClaimQueue(server)
         except BaseException:
             session.close()
             raise
-        store = PostgresStore(session, lambda: desk.owner)
-        return cls(server, desk, GroupWriter(store, server.label))
+        store = PostgresStore(session, lambda: queue.owner)
+        return cls(server, queue, GroupWriter(store, server.label))
 
     @staticmethod
     def answered(url: str) -> Iterator[tuple[dict[str, Json], dict[str, Json]]]:
@@ -113,29 +111,6 @@ class PostgresLedger:
     def __repr__(self) -> str:
         return f"PostgresLedger({self._server.label})"
 
-    @property
-    def claims(self) -> bool:
-        """Yes."""
-        return True
-
-    @property
-    def is_ready(self) -> bool:
-        """Whether what is answered now can be stored, as far as one knows."""
-        return self._writer.is_ready
-
-    @property
-    def lost(self) -> int:
-        """Answers that could not be stored, so far; some of them may be yet, by `close`."""
-        return self._writer.lost
-
-    async def ready(self) -> None:
-        """Wait until what is answered then can be stored, as while the server is away.
-
-        Raises:
-            LedgerFileError: Something could not be.
-        """
-        await self._writer.ready()
-
     async def begin(self) -> None:
         """Nothing: who asks claims the request first, and that is written."""
 
@@ -154,7 +129,7 @@ class PostgresLedger:
         Raises:
             LedgerFileError: The server refused or did not come back, or the ledger is closed.
         """
-        return await self._desk.ask(key, claiming=False).future
+        return await self._queue.ask(key, claiming=False).future
 
     async def reserve(self, key: str) -> Outcome | None:
         """What `find` gives; where that is no completion, the right to ask with it.
@@ -165,16 +140,16 @@ class PostgresLedger:
         Raises:
             LedgerFileError: As `find`.
         """
-        reservation = self._desk.ask(key, claiming=True)
+        reservation = self._queue.ask(key, claiming=True)
         try:
             return await reservation.future
         except asyncio.CancelledError:
-            self._desk.abandon(reservation)
+            self._queue.abandon(reservation)
             raise
 
     async def release(self, key: str) -> None:
-        """Give up the right to ask. Does not wait for the server."""
-        self._desk.release(key)
+        """Release the right to ask. Does not wait for the server."""
+        self._queue.release(key)
 
     async def record(self, call: Call, outcome: Outcome) -> Outcome:
         """Store an outcome and return what stands under the key once the server has it on disk.
@@ -189,7 +164,7 @@ class PostgresLedger:
         try:
             standing = await self._writer.submit(entry_of(call, outcome))
         except Exception:  # not a cancellation: that leaves the record on its way
-            self._desk.release(call.key)
+            self._queue.release(call.key)
             raise
         if isinstance(standing, Failure) or standing.call == call.key:
             return standing
@@ -204,23 +179,6 @@ class PostgresLedger:
 
         return await self._scan(read)
 
-    async def totals(self) -> Totals:
-        """Sums over the whole ledger, for every run that shares it."""
-        return sum_totals(*(await self.totals_by_agent()).values())
-
-    async def totals_by_agent(self) -> dict[str, Totals]:
-        """Sums for each agent's name, sorted; a call counts for the agent that asked it first."""
-
-        def read(connection: Connection) -> dict[str, Totals]:
-            sums: dict[str, Totals] = {}
-            for raw, *numbers in connection.execute(_TOTALS):
-                name = bytes(raw).decode("utf-8", "surrogatepass")
-                part = Totals(*numbers)
-                sums[name] = sum_totals(sums[name], part) if name in sums else part
-            return dict(sorted(sums.items()))
-
-        return await self._scan(read)
-
     async def stored(self, key: str) -> StoredCall | None:
         """Everything that is stored of one call; None where there is nothing."""
 
@@ -230,41 +188,21 @@ class PostgresLedger:
 
         return await self._scan(read)
 
-    async def request(self, key: str) -> Request | None:
-        """What was asked under a key; None where there is nothing."""
-        stored = await self.stored(key)
-        return None if stored is None else request_from_json(stored.request)
-
-    async def calls(self) -> AsyncIterator[StoredCall]:
-        """Stream every stored call, failures too, in the order of their keys."""
-        last = ""
-        while True:
-            page = await self._scan(_page_after(last))
-            for call in page:
-                yield call
-            if len(page) < _PAGE:
-                return
-            last = page[-1].key
-
     async def close(self) -> None:
-        """Commit what has gathered, give up all claims, disconnect. More than once does no harm."""
+        """Commit what has gathered, release all claims, disconnect, once or more often."""
         await asyncio.to_thread(self._writer.close)
-        await asyncio.to_thread(self._desk.close)
-
-    async def __aenter__(self) -> PostgresLedger:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        await self.close()
+        await asyncio.to_thread(self._queue.close)
 
     async def _scan(self, read: Callable[[Connection], T]) -> T:
-        """Read many rows in another thread, on a connection that nobody else waits for."""
         return await asyncio.to_thread(_on_a_connection, self._server, read)
+
+    def _page_after(self, last: str) -> Callable[[Connection], list[StoredCall]]:
+        def read(connection: Connection) -> list[StoredCall]:
+            page = {"key": last, "page": PAGE}
+            rows = connection.execute(_ENTRIES_AFTER, page, binary=True)
+            return [stored_call(*row) for row in rows]
+
+        return read
 
 
 def _on_a_connection(server: Server, read: Callable[[Connection], T]) -> T:
@@ -274,11 +212,3 @@ def _on_a_connection(server: Server, read: Callable[[Connection], T]) -> T:
         except psycopg.Error as error:
             complaint = server.refusal(error)
     raise complaint
-
-
-def _page_after(last: str) -> Callable[[Connection], list[StoredCall]]:
-    def read(connection: Connection) -> list[StoredCall]:
-        page = {"key": last, "page": _PAGE}
-        return [stored_call(*row) for row in connection.execute(_ENTRIES_AFTER, page, binary=True)]
-
-    return read

@@ -1,4 +1,4 @@
-"""Who else wants the same requests, and which of them each process leaves to the other.
+"""Which other processes want the same requests, and how they divide them.
 
 Two runs of one exam want the same requests in the same order. If each claimed all it could, the one
 a moment ahead would claim everything and the other would only follow. So processes that have met
@@ -12,13 +12,13 @@ import zlib
 from collections.abc import Iterable
 
 GRACE = 0.25
-"""Seconds for which a key is left to the process whose it is."""
+"""Seconds for which a key is left to the process that it falls to."""
 
 MEMORY = 5.0
-"""Seconds after which a process that was not met again is no rival any more."""
+"""Seconds after which a process that was not met again is forgotten."""
 
 
-class Rivals:
+class OtherProcesses:
     """The owners of claims that this process has met lately."""
 
     def __init__(self) -> None:
@@ -34,7 +34,7 @@ class Rivals:
         self._until.pop(owner, None)
 
     def forget(self, now: float) -> None:
-        """Drop those whom it is too long ago to have met."""
+        """Drop those that were not met again within `MEMORY`."""
         for owner in [owner for owner, until in self._until.items() if until < now]:
             del self._until[owner]
 
@@ -46,14 +46,14 @@ class Rivals:
     def whose(self, key: str, me: int) -> int:
         """The owner that a key falls to, the same for all who have met each other.
 
-        >>> rivals = Rivals()
-        >>> rivals.whose("a key", 7)
+        >>> others = OtherProcesses()
+        >>> others.whose("a key", 7)
         7
-        >>> rivals.met([3], now=0.0)
-        >>> sorted({rivals.whose(f"key {number}", 7) for number in range(10)})
+        >>> others.met([3], now=0.0)
+        >>> sorted({others.whose(f"key {number}", 7) for number in range(10)})
         [3, 7]
         """
         if not self._until:
             return me
-        players = sorted({me, *self._until})
-        return players[zlib.crc32(key.encode("utf-8", "surrogatepass")) % len(players)]
+        owners = sorted({me, *self._until})
+        return owners[zlib.crc32(key.encode("utf-8", "surrogatepass")) % len(owners)]

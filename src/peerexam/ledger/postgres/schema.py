@@ -15,8 +15,8 @@ SCHEMA = 1
 LOCKS = 0x50455845
 """`PEXE`: the first half of the advisory locks by which owners of claims live."""
 
-RIVALS = LOCKS + 1
-"""The first half of those by which an owner is told that its claims are waited for."""
+WAITS = LOCKS + 1
+"""The first half of those by which an owner learns that its claims are waited for."""
 
 # Tallies are only added to: a row for each agent and commit, so that two processes never wait for
 # each other's totals. A claim is the right to ask; its owner lives while it holds its lock.

@@ -1,4 +1,4 @@
-"""Reaching a PostgreSQL server: connecting, connecting again, telling errors without secrets."""
+"""Reaching a PostgreSQL server: connecting, connecting again, reporting errors without secrets."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ T = TypeVar("T")
 Connection = psycopg.Connection[tuple[Any, ...]]
 
 PATIENCE = 60.0
-"""Seconds for which a server that went away in mid-run is tried again."""
+"""Seconds for which a server that went away during a run is tried again."""
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
 
@@ -79,14 +79,14 @@ class Server:
         raise complaint  # outside of `except`: no chain leads to libpq's own words
 
     def refusal(self, error: psycopg.Error) -> LedgerFileError:
-        """PostgreSQL's complaint as ours, which names the ledger and the mend."""
+        """PostgreSQL's complaint as ours, which names the ledger and the fix."""
         # Of what the server says only the first line: the others may quote what was to be stored.
         said = error.diag.message_primary or str(error)
         said = " ".join(said.split()).removeprefix("connection failed: ")
         password = str(self._options.get("password") or "")
         if password:
             said = said.replace(password, "…")
-        return LedgerFileError(f"{self.label}: {said or type(error).__name__}; {_mend(error)}")
+        return LedgerFileError(f"{self.label}: {said or type(error).__name__}; {_fix(error)}")
 
 
 class Session:
@@ -94,15 +94,17 @@ class Session:
 
     Args:
         server: Where to connect.
-        greet: Called with every new connection before it is used.
+        register: Called with every new connection before it is used.
 
     Raises:
         LedgerFileError: The first connection fails.
     """
 
-    def __init__(self, server: Server, greet: Callable[[Connection], object] | None = None) -> None:
+    def __init__(
+        self, server: Server, register: Callable[[Connection], object] | None = None
+    ) -> None:
         self.server = server
-        self._greet = greet
+        self._register = register
         self._connection = self._connect()
 
     def run(self, work: Callable[[Connection], T], patience: float = PATIENCE) -> T:
@@ -144,8 +146,8 @@ class Session:
     def _connect(self) -> Connection:
         connection = self.server.connect()
         try:
-            if self._greet is not None:
-                self._greet(connection)
+            if self._register is not None:
+                self._register(connection)
         except BaseException:
             connection.close()
             raise
@@ -167,7 +169,7 @@ def _options(url: str) -> dict[str, Any]:
     return {**defaults, **given, "client_encoding": "utf8"}  # whatever PGCLIENTENCODING says
 
 
-_MENDS: tuple[tuple[tuple[type[psycopg.Error], ...], str], ...] = (
+_FIXES: tuple[tuple[tuple[type[psycopg.Error], ...], str], ...] = (
     ((errors.InvalidPassword, errors.InvalidAuthorizationSpecification), "check user and password"),
     ((errors.InvalidCatalogName,), "make the database first, with `createdb`"),
     ((errors.InsufficientPrivilege,), "let the user create a schema in this database"),
@@ -176,10 +178,10 @@ _MENDS: tuple[tuple[tuple[type[psycopg.Error], ...], str], ...] = (
 )
 
 
-def _mend(error: psycopg.Error) -> str:
-    for kinds, mend in _MENDS:
+def _fix(error: psycopg.Error) -> str:
+    for kinds, fix in _FIXES:
         if isinstance(error, kinds):
-            return mend
+            return fix
     said = str(error)
     # While connecting, libpq gives a text and no code.
     if "password" in said or "authentication failed" in said:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from peerexam.calls import Completion
 from peerexam.ledger.base import Failure, Outcome
 from peerexam.ledger.entries import Entry, completion_of
+from peerexam.ledger.postgres.claims import release
 from peerexam.ledger.postgres.server import PATIENCE, Connection, Session
 
 # One statement and one way to the server and back. Keys are sorted, so that two processes that
@@ -26,7 +27,7 @@ WITH given AS (
         coalesce(sum(cost), 0), count(cost) FROM added GROUP BY agent
 ), freed AS (
     DELETE FROM peerexam.claims USING given WHERE claims.key = given.key
-), mended AS (
+), replaced AS (
     DELETE FROM peerexam.failures USING given WHERE failures.key = given.key
 )
 SELECT key FROM added
@@ -39,7 +40,6 @@ SELECT * FROM unnest(%b::text[], %b::integer[], %b::float8[], %b::bytea[], %b::b
 ON CONFLICT (key) DO UPDATE SET agent = excluded.agent, created = excluded.created,
     request = excluded.request, failure = excluded.failure
 """
-_FREE = "DELETE FROM peerexam.claims WHERE owner = %s AND key = ANY(%s::text[])"
 _FIND_CALLS = "SELECT key, completion FROM peerexam.calls WHERE key = ANY(%s::text[])"
 _ADD_AGENT = (
     "INSERT INTO peerexam.agents(digest, name, fingerprint) VALUES (%b, %b, %b)"
@@ -131,7 +131,7 @@ class PostgresStore:
         ]
         columns = [list(column) for column in zip(*rows, strict=True)]
         connection.execute(_ADD_FAILURES, columns)
-        connection.execute(_FREE, (self._owner(), columns[0]))
+        release(connection, self._owner(), [entry.call.key for entry in entries])
 
     def _agent(self, connection: Connection, agent: tuple[str, bytes]) -> int:
         """An agent's number. It is committed on its own, so that no rollback takes it back."""

@@ -1,7 +1,7 @@
 """Who may ask with an SQLite ledger: one process, and in it each request once at a time.
 
-Two processes that ask with one file would each pay for what the other has under way. So the first
-to ask locks a file beside the ledger, until it closes the ledger or ends, however it ends. Reading
+Two processes that ask with one file would each pay for the other's calls in flight. So the first to
+ask locks a file beside the ledger, until it closes the ledger or ends, however it ends. Reading
 needs no lock. Several ledgers of one process that have the same file open share the lock, and wait
 for each other's calls.
 """
@@ -21,7 +21,7 @@ from peerexam.errors import LedgerFileError
 
 Waiter = tuple[asyncio.AbstractEventLoop, "asyncio.Future[None]"]
 
-_MEND = (
+_FIX = (
     "wait for its end, name another ledger with --db, or keep one in PostgreSQL, which processes "
     "share"
 )
@@ -34,13 +34,13 @@ class _File:
     Attributes:
         lock: The lock's file, open.
         users: How many open ledgers ask with it.
-        held: Who asks each request that is under way.
+        owners: Who asks each request in flight.
         waiting: Who waits for one of these.
     """
 
     lock: int | None
     users: int = 0
-    held: dict[str, Claims] = field(default_factory=dict)
+    owners: dict[str, Claims] = field(default_factory=dict)
     waiting: dict[str, list[Waiter]] = field(default_factory=dict)
 
 
@@ -85,8 +85,8 @@ class Claims:
         """
         file = self.take()
         with _changing:
-            if key not in file.held:
-                file.held[key] = self
+            if key not in file.owners:
+                file.owners[key] = self
                 return None
             loop = asyncio.get_running_loop()
             over: asyncio.Future[None] = loop.create_future()
@@ -94,15 +94,15 @@ class Claims:
             return over
 
     def free(self, keys: Iterable[str]) -> None:
-        """Give up the right to ask some requests; those that are not held do no harm."""
+        """Release the right to ask some requests; the rights of others stay."""
         file = self._file
         if file is None:
             return
         woken: list[Waiter] = []
         with _changing:
             for key in keys:
-                if file.held.get(key) is self:
-                    del file.held[key]
+                if file.owners.get(key) is self:
+                    del file.owners[key]
                     woken += file.waiting.pop(key, ())
         for loop, over in woken:
             try:
@@ -111,11 +111,11 @@ class Claims:
                 continue  # that loop has ended
 
     def close(self) -> None:
-        """Give up all rights; the last ledger of the process lets go of the lock."""
+        """Release all rights; the last ledger of the process lets go of the lock."""
         file = self._file
         if file is None:
             return
-        self.free([key for key, holder in list(file.held.items()) if holder is self])
+        self.free([key for key, holder in list(file.owners.items()) if holder is self])
         with _changing:
             self._file = None
             file.users -= 1
@@ -153,14 +153,14 @@ def _locked(path: Path, shown: Path) -> int | None:
         except BlockingIOError:
             holder = _holder(handle)
             os.close(handle)
-            raise LedgerFileError(f"{shown}: {holder} asks with this ledger: {_MEND}") from None
+            raise LedgerFileError(f"{shown}: {holder} asks with this ledger: {_FIX}") from None
         except OSError:
             pass  # a file system without locks
         if _is_still(handle, place):
             os.ftruncate(handle, 0)
             os.write(handle, f"{os.getpid()} {socket.gethostname()}\n".encode())
             return handle
-        os.close(handle)  # the one who held it before has removed it meanwhile
+        os.close(handle)  # the one who locked it before has removed it meanwhile
 
 
 def _is_still(handle: int, place: Path) -> bool:

@@ -1,6 +1,6 @@
 """The ledger in one SQLite file, which a user can copy.
 
-Any number of processes may read it; one at a time asks with it (`sqlite_claims`).
+Any number of processes may read it; one at a time asks with it (`claims`).
 """
 
 from __future__ import annotations
@@ -8,15 +8,15 @@ from __future__ import annotations
 import asyncio
 import json
 import sqlite3
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from itertools import chain
 from pathlib import Path
-from types import TracebackType
 from typing import TypeVar
 
-from peerexam.calls import Call, Completion, Json, Request, request_from_json, with_call
-from peerexam.ledger.base import Failure, Outcome, Totals, sum_totals
+from peerexam.calls import Call, Completion, Json, with_call
+from peerexam.ledger.base import Failure, Outcome
+from peerexam.ledger.database import PAGE, DatabaseLedger
 from peerexam.ledger.entries import (
     StoredCall,
     completion_of,
@@ -28,7 +28,6 @@ from peerexam.ledger.sqlite.claims import Claims
 from peerexam.ledger.sqlite.schema import (
     SCHEMA,
     UNREADABLE,
-    Key,
     open_database,
     reading,
     refusal,
@@ -40,8 +39,6 @@ from peerexam.ledger.sqlite.store import SqliteStore
 from peerexam.ledger.writer import GroupWriter
 
 T = TypeVar("T")
-
-_PAGE = 200  # stored calls read at once by an audit
 
 # Texts are read as bytes: our strings may hold lone surrogates, which are no UTF-8.
 _FIND = "SELECT CAST(completion AS BLOB) FROM calls WHERE key = ?"
@@ -68,22 +65,22 @@ _TOTALS = (
 )
 
 
-class SqliteLedger:
+class SqliteLedger(DatabaseLedger):
     """A `Ledger` in an SQLite file in WAL mode, synced with every commit.
 
     `record` hands the call to a writer thread, which commits whatever has gathered at once. `find`
     is one look-up by key on a connection of its own: it takes microseconds and never waits for the
     writer, so it is done in the event loop. Everything that reads many rows runs in another thread.
-
-    Use `open`, and `close` or `async with`.
     """
+
+    _totals = _TOTALS
 
     def __init__(
         self, path: Path, reader: sqlite3.Connection, writer: GroupWriter, claims: Claims
     ) -> None:
+        super().__init__(writer)
         self.path = path
         self._reader = reader
-        self._writer = writer
         self._claims = claims
 
     @staticmethod
@@ -102,8 +99,7 @@ class SqliteLedger:
         """Open the ledger at a path, creating it where there is no file.
 
         Raises:
-            LedgerFileError: The file is torn, is not a ledger, or is of another schema. It is left
-                as it is.
+            LedgerFileError: The file is damaged, no ledger, or of another schema; it is left alone.
         """
         path = Path(path)
         writing = open_database(path)
@@ -116,29 +112,6 @@ class SqliteLedger:
         return cls(
             path, reading, GroupWriter(SqliteStore(writing, path, claims), str(path)), claims
         )
-
-    @property
-    def claims(self) -> bool:
-        """Yes."""
-        return True
-
-    @property
-    def is_ready(self) -> bool:
-        """Whether what is answered now can be stored, as far as one knows."""
-        return self._writer.is_ready
-
-    @property
-    def lost(self) -> int:
-        """Answers that could not be stored, so far; some of them may be yet, by `close`."""
-        return self._writer.lost
-
-    async def ready(self) -> None:
-        """Wait until what is answered then can be stored.
-
-        Raises:
-            LedgerFileError: Something could not be.
-        """
-        await self._writer.ready()
 
     async def begin(self) -> None:
         """Keep other processes from asking with the file, and see that it can be written to.
@@ -153,7 +126,7 @@ class SqliteLedger:
         """What was answered under a request key, its `call` set; None where nothing was.
 
         Raises:
-            LedgerFileError: The file is torn, or the ledger is closed.
+            LedgerFileError: The file is damaged, or the ledger is closed.
         """
         try:
             row = self._reader.execute(_FIND, (stored_key(key),)).fetchone()
@@ -196,7 +169,7 @@ class SqliteLedger:
         return found
 
     async def release(self, key: str) -> None:
-        """Give up the right to ask."""
+        """Release the right to ask."""
         self._claims.free((key,))
 
     async def record(self, call: Call, outcome: Outcome) -> Outcome:
@@ -205,7 +178,7 @@ class SqliteLedger:
         A caller that is cancelled while it waits does not take the record back.
 
         Raises:
-            LedgerFileError: The disk is full or failed, the file is torn or was held by another
+            LedgerFileError: The disk is full or failed, the file is damaged or was held by another
                 process for too long, or the ledger is closed. Nothing was stored.
             ValueError: The outcome holds NaN or an infinity.
         """
@@ -233,23 +206,6 @@ class SqliteLedger:
 
         return await self._scan(read)
 
-    async def totals(self) -> Totals:
-        """Sums over the whole ledger, for every run that shares it."""
-        by_agent = (await self.totals_by_agent()).values()
-        return sum_totals(*by_agent)
-
-    async def totals_by_agent(self) -> dict[str, Totals]:
-        """Sums for each agent's name, sorted; a call counts for the agent that asked it first."""
-
-        def read(connection: sqlite3.Connection) -> dict[str, Totals]:
-            sums: dict[str, Totals] = {}
-            for raw, *numbers in connection.execute(_TOTALS):
-                name = raw.decode("utf-8", "surrogatepass")
-                sums[name] = sum_totals(sums.get(name, Totals()), Totals(*numbers))
-            return dict(sorted(sums.items()))
-
-        return await self._scan(read)
-
     async def stored(self, key: str) -> StoredCall | None:
         """Everything that is stored of one call; None where there is nothing."""
 
@@ -259,47 +215,26 @@ class SqliteLedger:
 
         return await self._scan(read)
 
-    async def request(self, key: str) -> Request | None:
-        """What was asked under a key; None where there is nothing."""
-        stored = await self.stored(key)
-        return None if stored is None else request_from_json(stored.request)
-
-    async def calls(self) -> AsyncIterator[StoredCall]:
-        """Stream every stored call, failures too, in the order of their keys."""
-        last: Key = ""
-        while True:
-            page = await self._scan(_page_after(last))
-            for call in page:
-                yield call
-            if len(page) < _PAGE:
-                return
-            last = stored_key(page[-1].key)
-
     async def close(self) -> None:
-        """Commit what has gathered and let go of the file. More than once does no harm."""
+        """Commit what has gathered and close the file. More than once does no harm."""
         await asyncio.to_thread(self._writer.close)
         self._reader.close()
         self._claims.close()
 
-    async def __aenter__(self) -> SqliteLedger:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        await self.close()
-
     async def _scan(self, read: Callable[[sqlite3.Connection], T]) -> T:
-        """Read many rows in another thread, on a connection that nobody else waits for."""
-
         def run() -> T:
             with closing(open_database(self.path)) as connection, reading(self.path):
                 return read(connection)
 
         return await asyncio.to_thread(run)
+
+    def _page_after(self, last: str) -> Callable[[sqlite3.Connection], list[StoredCall]]:
+        def read(connection: sqlite3.Connection) -> list[StoredCall]:
+            query = f"{_ENTRIES} WHERE key > ? ORDER BY key LIMIT {PAGE}"
+            rows = connection.execute(query, (stored_key(last),))
+            return [stored_call(shown_key(key), *rest) for key, *rest in rows]
+
+        return read
 
 
 def _write_something(connection: sqlite3.Connection) -> None:
@@ -307,11 +242,3 @@ def _write_something(connection: sqlite3.Connection) -> None:
     connection.execute("BEGIN IMMEDIATE")
     connection.execute(f"PRAGMA user_version = {SCHEMA}")
     connection.execute("COMMIT")
-
-
-def _page_after(last: Key) -> Callable[[sqlite3.Connection], list[StoredCall]]:
-    def read(connection: sqlite3.Connection) -> list[StoredCall]:
-        rows = connection.execute(f"{_ENTRIES} WHERE key > ? ORDER BY key LIMIT {_PAGE}", (last,))
-        return [stored_call(shown_key(key), *rest) for key, *rest in rows]
-
-    return read

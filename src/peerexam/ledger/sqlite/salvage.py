@@ -1,4 +1,4 @@
-"""Saving what can be read of a torn SQLite ledger into a new one."""
+"""Saving what can be read of a damaged SQLite ledger into a new one."""
 
 from __future__ import annotations
 
@@ -24,32 +24,32 @@ _SMALLEST = 64
 _GROUP = 500
 
 
-def salvage(torn: Path, saved: Path) -> tuple[int, int]:
-    """Copy every answered call that can be read; the torn file is left as it is.
+def salvage(damaged: Path, saved: Path) -> tuple[int, int]:
+    """Copy every answered call that can be read; the damaged file is left as it is.
 
     Args:
-        torn: The ledger that cannot be read whole.
+        damaged: The ledger that cannot be read whole.
         saved: A new ledger; made where it is missing, added to where it is there.
 
     Returns:
         How many calls were saved, and how many were found that cannot be read.
 
     Raises:
-        LedgerFileError: The torn file's start is torn too, or the new one cannot be written to.
+        LedgerFileError: The file's start is damaged too, or the new one cannot be written to.
     """
-    if not torn.is_file():
-        raise LedgerFileError(f"{torn}: there is no such file; name the torn ledger")
-    if not torn.stat().st_size:
-        raise LedgerFileError(f"{torn}: this file is empty, so there is nothing to save")
-    if torn.resolve() == saved.resolve():
-        raise LedgerFileError(f"{saved}: this is the torn ledger itself; name a new file")
+    if not damaged.is_file():
+        raise LedgerFileError(f"{damaged}: there is no such file; name the damaged ledger")
+    if not damaged.stat().st_size:
+        raise LedgerFileError(f"{damaged}: this file is empty, so there is nothing to save")
+    if damaged.resolve() == saved.resolve():
+        raise LedgerFileError(f"{saved}: this is the damaged ledger itself; name a new file")
     unread: list[int] = []
     claims = Claims(saved)
-    with closing(open_database(torn)) as reading, closing(open_database(saved)) as writing:
+    with closing(open_database(damaged)) as reading, closing(open_database(saved)) as writing:
         claims.take()
         store, group, count = SqliteStore(writing, saved, claims), list[Entry](), 0
         try:
-            for entry in _readable(reading, torn.stat().st_size, unread):
+            for entry in _readable(reading, damaged.stat().st_size, unread):
                 group.append(entry)
                 count += 1
                 if len(group) == _GROUP:
@@ -61,15 +61,15 @@ def salvage(torn: Path, saved: Path) -> tuple[int, int]:
     return count, len(unread)
 
 
-def _readable(torn: sqlite3.Connection, size: int, unread: list[int]) -> Iterator[Entry]:
+def _readable(damaged: sqlite3.Connection, size: int, unread: list[int]) -> Iterator[Entry]:
     """Row by row, so that a page that cannot be read takes no other with it."""
     try:
-        (last,) = torn.execute("SELECT max(id) FROM calls").fetchone()
+        (last,) = damaged.execute("SELECT max(id) FROM calls").fetchone()
     except sqlite3.DatabaseError:
         last = size // _SMALLEST
     for number in range(1, min(last or 0, size // _SMALLEST) + 1):
         try:
-            row = torn.execute(_ROW, (number,)).fetchone()
+            row = damaged.execute(_ROW, (number,)).fetchone()
             if row is not None:
                 yield _entry(*row)
         except (sqlite3.DatabaseError, *UNREADABLE):

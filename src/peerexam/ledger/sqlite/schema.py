@@ -1,7 +1,7 @@
 """Opening a ledger's database: creating it, or refusing a file that is not one.
 
 A file is ours when its application id says so; the schema's number is its `user_version`. Anything
-else is refused with its path and the mend, and never written to.
+else is refused with its path and the fix, and never written to.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def open_database(path: Path) -> sqlite3.Connection:
     """A connection to the ledger at a path, which is created where there is none.
 
     Raises:
-        LedgerFileError: The file is torn, is not a ledger, or is of another schema; or it cannot be
+        LedgerFileError: The file is damaged, no ledger, or of another schema; or it cannot be
             opened or created.
     """
     if not path.parent.is_dir():
@@ -91,18 +91,18 @@ def open_database(path: Path) -> sqlite3.Connection:
 
 @contextmanager
 def refusals(path: Path) -> Iterator[None]:
-    """Turn SQLite's complaints about a file into ours, which name the path and the mend."""
+    """Turn SQLite's complaints about a file into ours, which name the path and the fix."""
     try:
         yield
     except sqlite3.Error as error:
         raise refusal(path, error) from error
-    except UnicodeDecodeError as error:  # a torn table of contents, quoted in SQLite's complaint
-        raise refusal(path, sqlite3.OperationalError("its start is torn")) from error
+    except UnicodeDecodeError as error:  # a damaged table of contents, quoted in SQLite's complaint
+        raise refusal(path, sqlite3.OperationalError("its start is damaged")) from error
 
 
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """As `refusals`, where stored calls are decoded: what cannot be is a torn ledger, too."""
+    """As `refusals`, where stored calls are decoded: what cannot be is a damaged ledger, too."""
     with refusals(path):
         try:
             yield
@@ -118,31 +118,31 @@ UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, ArithmeticErro
 
 def unreadable(path: Path) -> LedgerFileError:
     """The error for a stored call that cannot be decoded."""
-    return LedgerFileError(f"{path}: a stored call cannot be read; {_TORN}")
+    return LedgerFileError(f"{path}: a stored call cannot be read; {_DAMAGED}")
 
 
 def refusal(path: Path, error: sqlite3.Error) -> LedgerFileError:
     """SQLite's complaint about a file as ours."""
-    return LedgerFileError(f"{path}: {error}; {_mend(error)}")
+    return LedgerFileError(f"{path}: {error}; {_fix(error)}")
 
 
-_TORN = (
-    "the ledger is torn; it was left as it is: save what can be read with `peerexam salvage FILE "
-    "NEW` and go on with --db NEW, or restore a copy"
+_DAMAGED = (
+    "the ledger is damaged; it was left as it is: save what can be read with `peerexam salvage "
+    "FILE NEW` and go on with --db NEW, or restore a copy"
 )
 
 
-def _mend(error: sqlite3.Error) -> str:
+def _fix(error: sqlite3.Error) -> str:
     code = getattr(error, "sqlite_errorcode", None)
     if code is None and isinstance(error, sqlite3.OperationalError):
-        return _TORN  # Python's own complaint: a text that is none
+        return _DAMAGED  # Python's own complaint: a text that is none
     primary = None if code is None else code & 0xFF
     return {
-        sqlite3.SQLITE_NOTADB: "this is not a ledger, or its start is torn; it was left as it is: "
-        "name another file, or restore a copy",
-        sqlite3.SQLITE_CORRUPT: _TORN,
+        sqlite3.SQLITE_NOTADB: "this is not a ledger, or its start is damaged; it was left as it "
+        "is: name another file, or restore a copy",
+        sqlite3.SQLITE_CORRUPT: _DAMAGED,
         sqlite3.SQLITE_FULL: "make room on the disk and run the same command again",
-        sqlite3.SQLITE_IOERR: "the disk failed or is full; mend it and run the same command again",
+        sqlite3.SQLITE_IOERR: "the disk failed or is full; fix it and run the same command again",
         sqlite3.SQLITE_READONLY: "make the file and its folder writable",
         sqlite3.SQLITE_CANTOPEN: "is it a file, in a folder that can be written "
         "to, and may this process open more files (ulimit -n)?",

@@ -12,11 +12,10 @@ from peerexam.ledger.base import Failure, Outcome
 from peerexam.ledger.entries import Entry, completion_of
 from peerexam.ledger.sqlite.claims import Claims
 from peerexam.ledger.sqlite.schema import Key, reading, stored_key
-from peerexam.ledger.sqlite.totals import tallies_of
 
 Row = tuple[Key, int, float, int | None, int | None, float | None, bytes, bytes]
 
-# Every statement that SQLite runs gives up Python's lock and has to win it back from the loop, so
+# Every statement that SQLite runs releases Python's lock and has to win it back from the loop, so
 # as many rows as possible go in with one. The sizes are few because each is compiled and kept.
 _SIZES = (512, 256, 128, 64, 32, 16, 8, 4, 2, 1)
 _CALL = "(?, ?, ?, ?, ?, ?, CAST(? AS TEXT), CAST(? AS TEXT))"
@@ -127,10 +126,19 @@ class SqliteStore:
         """Add rows that were inserted to the agents' tallies; `once`: the last of a key counts."""
         if once:
             rows = list({row[0]: row for row in rows}.values())
-        sums = tallies_of((row[1], *row[3:6]) for row in rows)
+        sums: dict[int, list[float]] = {}
+        for _, agent, _, prompt, completion, cost, _, _ in rows:
+            of_agent = sums.setdefault(agent, [agent, 0, 0, 0, 0.0, 0])
+            of_agent[1] += 1
+            of_agent[2] += prompt or 0
+            of_agent[3] += completion or 0
+            if cost is not None:
+                of_agent[4] += cost
+                of_agent[5] += 1
         if sums:
             values = ", ".join(["(?, ?, ?, ?, ?, ?)"] * len(sums))
-            self._connection.execute(_COUNT.format(values), tuple(chain.from_iterable(sums)))
+            tallies = tuple(chain.from_iterable(sums[agent] for agent in sorted(sums)))
+            self._connection.execute(_COUNT.format(values), tallies)
 
     def _row(self, entry: Entry) -> Row:
         prompt, completion, cost = entry.usage

@@ -1,1 +1,1 @@
-"""The conformance kit: `kit` runs every check on an agent, `hooks` is what its author tells."""
+"""The conformance kit: `kit` has every check of an agent, `hooks` what its author overrides."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 from peerexam.agents.base import Agent
 from peerexam.calls import Completion, Message, Request, Sampling
 from peerexam.errors import CallError, PermanentError
-from peerexam.testing.conformance.findings import in_completion
-from peerexam.testing.conformance.hooks import AgentHooks, demand
+from peerexam.testing.conformance.hooks import AgentHooks, demand, demand_sound
 
 UNUSUAL = {
     "a lone surrogate": "one \ud800 two",
@@ -64,10 +63,10 @@ class AnswerChecks(AgentHooks):
                 completion = await _whole(agent, self.ask(max_tokens=limit))
             if not self.is_heeded("max_tokens", completion):
                 return
-            told = completion.usage.completion_tokens
+            used = completion.usage.completion_tokens
             demand(
-                (told or 0) <= limit and len(completion.text) <= limit * _CHARACTERS_PER_TOKEN,
-                f"max_tokens was {limit}, and the reply has {told or 'more'} tokens "
+                (used or 0) <= limit and len(completion.text) <= limit * _CHARACTERS_PER_TOKEN,
+                f"max_tokens was {limit}, and the reply has {used or 'more'} tokens "
                 f"({len(completion.text)} characters): pass the limit on, put 'max_tokens' into "
                 "Completion.dropped where the endpoint refused it, or into the hook ignores",
             )
@@ -138,8 +137,7 @@ class AnswerChecks(AgentHooks):
 
 async def _whole(agent: Agent, request: Request) -> Completion:
     completion = await agent.complete(request)
-    problems = list(in_completion(completion))
-    demand(not problems, "; ".join(problems))
+    demand_sound(completion)
     return completion
 
 
@@ -158,6 +156,5 @@ async def _answered_or_refused(agent: Agent, request: Request, what: str) -> Com
             f"{what} broke the agent ({type(error).__name__}: {error}): answer it, or raise a "
             "PermanentError of peerexam.errors that says why not"
         ) from error
-    problems = list(in_completion(completion))
-    demand(not problems, f"{what}: {'; '.join(problems)}")
+    demand_sound(completion, f"{what}: ")
     return completion

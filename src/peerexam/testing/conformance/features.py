@@ -8,8 +8,7 @@ from dataclasses import replace
 
 from peerexam.calls import Completion, Form, Request
 from peerexam.errors import PermanentError, RefusedParameterError
-from peerexam.testing.conformance.findings import in_completion
-from peerexam.testing.conformance.hooks import AgentHooks, demand, skip
+from peerexam.testing.conformance.hooks import AgentHooks, demand, demand_sound, skip
 
 FORMS = {
     "grammar": Form("grammar", 'root ::= "yes" | "no"'),
@@ -107,8 +106,7 @@ class FeatureChecks(AgentHooks):
 
 
 def _must_have_logprobs(completion: Completion | None, feature: str) -> Completion:
-    problems = list(in_completion(completion))
-    demand(not problems, "; ".join(problems))
+    demand_sound(completion)
     if (
         completion is None
         or completion.logprobs is None

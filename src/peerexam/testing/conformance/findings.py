@@ -1,4 +1,4 @@
-"""What is wrong with a completion or a fingerprint, as sentences with the mend."""
+"""What is wrong with a completion or a fingerprint, as sentences with the fix."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an author tells the conformance kit of an agent, and how the checks run it."""
+"""What an author tells the conformance kit about an agent, and how the checks run it."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from unittest import SkipTest
 from peerexam.agents.base import Agent
 from peerexam.calls import Completion, Message, Request, Sampling
 from peerexam.errors import CallError
+from peerexam.testing.conformance.findings import in_completion
 
 T = TypeVar("T")
 
@@ -37,7 +38,7 @@ class AgentHooks:
             `Completion.dropped` instead.
         may_unpickle: It loads pickles that come from nowhere but its own process, to hand work to
             another process for instance.
-        timeout: Seconds after which a check is given up as hanging.
+        timeout: Seconds after which a check counts as hanging.
     """
 
     secret: str | None = None
@@ -119,10 +120,20 @@ def demand(fact: object, otherwise: str) -> None:
     """Fail the check unless something holds.
 
     Raises:
-        AssertionError: It does not; `otherwise` names the thing and the mend.
+        AssertionError: It does not; `otherwise` names the thing and the fix.
     """
     if not fact:
         raise AssertionError(otherwise)
+
+
+def demand_sound(completion: object, where: str = "") -> None:
+    """Fail the check where anything is wrong with a completion; `where` comes before the words.
+
+    Raises:
+        AssertionError: Something is.
+    """
+    problems = list(in_completion(completion))
+    demand(not problems, where + "; ".join(problems))
 
 
 def skip(reason: str) -> None:

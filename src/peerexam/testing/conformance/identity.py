@@ -102,12 +102,15 @@ class IdentityChecks(AgentHooks):
                 f"{expected.__name__} was to be raised, and {type(error).__name__} was ({error}): "
                 "translate the provider's errors to peerexam.errors",
             )
-            demand(str(error), f"{expected.__name__} has no message: say what failed, and the mend")
+            demand(
+                str(error),
+                f"{expected.__name__} has no message: say what failed, and how to fix it",
+            )
             if self.secret:
                 demand(
                     not any(self.secret in text for text in _chain(error)),
-                    f"the secret is in {expected.__name__} or in an error it came from: blot it "
-                    "out, and raise … from None where the cause holds it",
+                    f"the secret is in {expected.__name__} or in an error it came from: redact it, "
+                    "and raise … from None where the cause holds it",
                 )
 
     async def _error_of(self, make: Callable[[], Agent]) -> BaseException | None:

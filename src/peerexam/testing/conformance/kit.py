@@ -24,6 +24,6 @@ __all__ = ["AgentConformance"]
 class AgentConformance(IdentityChecks, AnswerChecks, FeatureChecks, LifeChecks):
     """Every check of an agent; subclass it and override `make_agent`.
 
-    A check that fails says what is wrong and how to mend it. One that does not apply (no secret is
+    A check that fails says what is wrong and how to fix it. One that does not apply (no secret is
     named, a feature is not claimed) is skipped.
     """

@@ -1,4 +1,4 @@
-"""Checks of an agent's life: many calls at once, a call given up, closing, and manners."""
+"""Checks of an agent's life: many calls at once, a cancelled call, closing, and manners."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ import contextlib
 import io
 import sys
 
-from peerexam.testing.conformance.findings import in_completion
-from peerexam.testing.conformance.hooks import AT_ONCE, AgentHooks, demand
+from peerexam.testing.conformance.hooks import AT_ONCE, AgentHooks, demand, demand_sound
 
-_GIVEN_UP_AFTER = (0.0, 0.001, 0.02)
+_CANCELLED_AFTER = (0.0, 0.001, 0.02)
 """Seconds into a call at which it is cancelled."""
 
 _loaded: list[str] = []
@@ -23,7 +22,7 @@ class LifeChecks(AgentHooks):
     """It is shared by many tasks, and leaves nothing behind."""
 
     def test_many_calls_at_once_each_get_their_own_answer(self) -> None:
-        """With the hook `echoes` or `answer_to`, the answers are told apart."""
+        """With the hook `echoes` or `answer_to`, each answer is matched to its prompt."""
 
         async def check() -> None:
             asked = [self.prompts[n % len(self.prompts)] for n in range(AT_ONCE)]
@@ -31,8 +30,7 @@ class LifeChecks(AgentHooks):
                 async with asyncio.TaskGroup() as group:
                     tasks = [group.create_task(agent.complete(self.ask(text))) for text in asked]
                 for text, completion in zip(asked, (task.result() for task in tasks), strict=True):
-                    problems = list(in_completion(completion))
-                    demand(not problems, "; ".join(problems))
+                    demand_sound(completion)
                     due = self.answer_to(text)
                     demand(
                         due is None or due in completion.text,
@@ -48,7 +46,7 @@ class LifeChecks(AgentHooks):
 
         async def check() -> None:
             async with self.opened() as agent:
-                for seconds in _GIVEN_UP_AFTER:
+                for seconds in _CANCELLED_AFTER:
                     task = asyncio.ensure_future(agent.complete(self.ask()))
                     await asyncio.sleep(seconds)
                     was_cancelled = task.cancel()
@@ -59,8 +57,7 @@ class LifeChecks(AgentHooks):
                         "(catch Exception, never BaseException)",
                     )
                     completion = await agent.complete(self.ask())
-                    problems = list(in_completion(completion))
-                    demand(not problems, f"after a cancelled call: {'; '.join(problems)}")
+                    demand_sound(completion, "after a cancelled call: ")
 
         self.run(check)
 
@@ -89,8 +86,7 @@ class LifeChecks(AgentHooks):
 
         async def check() -> None:
             async with self.opened() as agent:
-                problems = list(in_completion(await agent.complete(self.ask())))
-                demand(not problems, "; ".join(problems))
+                demand_sound(await agent.complete(self.ask()))
 
         self.run(check)
         try:

@@ -1,4 +1,4 @@
-"""The faults that a weather server can show, by name, and what it can be told about them."""
+"""The faults that the server can show, by name, and their settings."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from enum import StrEnum
 class Fault(StrEnum):
     """One thing that can go wrong between a client and a provider.
 
-    `docs/weather.md` says for each what peerexam does about it.
+    `docs/faults.md` says for each what peerexam does about it.
     """
 
     RATE_LIMIT_SECONDS = "rate-limit-seconds"
@@ -30,7 +30,7 @@ class Fault(StrEnum):
     OVERLOADED = "overloaded-529"
 
     CONNECTION_REFUSED = "connection-refused"
-    """Nobody listens. No request can bring it about: see `WeatherServer.stop_listening`."""
+    """No server listens. No request can bring it about: see `FaultServer.stop_listening`."""
     RESET_BEFORE_ANSWER = "reset-before-answer"
     RESET_MID_BODY = "reset-mid-body"
     CLOSED_MID_BODY = "closed-mid-body"
@@ -64,7 +64,7 @@ class Fault(StrEnum):
     CONTENT_FILTER = "content-filter"
     """OpenAI's finish reason `content_filter`; Anthropic's 400 about blocked output."""
     CONTENT_FILTER_400 = "content-filter-400"
-    """The prompt was blocked, told as Azure does."""
+    """The prompt was blocked, reported as Azure does."""
     REFUSAL = "refusal"
 
     CONTEXT_TOO_LONG = "context-too-long"
@@ -79,7 +79,7 @@ class Fault(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """The numbers in the weather.
+    """The numbers in the faults.
 
     Attributes:
         retry_after: Seconds in the rate limits' headers.

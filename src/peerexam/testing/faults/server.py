@@ -1,8 +1,8 @@
-"""A loopback server that speaks OpenAI's and Anthropic's API and has weather.
+"""A loopback server that speaks OpenAI's and Anthropic's API, with faults.
 
 For tests of agents, one's own included::
 
-    with WeatherServer([Fault.OVERLOADED, "Paris."]) as server:
+    with FaultServer([Fault.OVERLOADED, "Paris."]) as server:
         agent = create(AgentSpec("pupil", "openai", "m-1", base_url=server.openai_url))
         ...
         assert len(server.requests) == 2
@@ -29,7 +29,7 @@ from peerexam.testing.faults.kinds import Conditions, Fault
 from peerexam.testing.faults.replies import Reply, reply_for
 from peerexam.testing.faults.wording import Dialect, answer
 
-__all__ = ["Asked", "Conditions", "Fault", "Reply", "Scripted", "WeatherServer"]
+__all__ = ["Asked", "Conditions", "Fault", "FaultServer", "Reply", "Scripted"]
 
 _PIECES = 40
 """Into so many pieces a dripping body is cut."""
@@ -76,12 +76,12 @@ Script = Sequence[Scripted] | Callable[[Asked], Scripted | Awaitable[Scripted]]
 """One entry a request, the last repeated; or a function from the request."""
 
 
-class WeatherServer:
+class FaultServer:
     """A server on 127.0.0.1, in a thread with an event loop of its own.
 
     Args:
         script: What it does with each request.
-        conditions: The numbers in the weather.
+        conditions: The numbers in the faults.
 
     Attributes:
         script: As given; it may be replaced while the server runs.
@@ -115,7 +115,7 @@ class WeatherServer:
         """The base URL for Anthropic's clients, without `/v1`."""
         return f"http://127.0.0.1:{self._port}"
 
-    def __enter__(self) -> WeatherServer:
+    def __enter__(self) -> FaultServer:
         """The server, stopped at the end of the block."""
         return self
 

@@ -1,4 +1,4 @@
-"""What the two APIs say, in good weather and in bad: their words, as JSON values."""
+"""What the two APIs reply, answers and errors: their words, as JSON values."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from peerexam.errors import (
     RefusedParameterError,
     SetupError,
 )
-from peerexam.testing.faults.server import Conditions, Fault, Reply, WeatherServer
+from peerexam.testing.faults.server import Conditions, Fault, FaultServer, Reply
 from peerexam.testing.faults.wording import answer, error
 
 SECRET = "sk-ant-very-secret-0123456789"
@@ -43,7 +43,7 @@ async def connect(
     monkeypatch.setenv("ANTHROPIC_API_KEY", SECRET)
     async with AsyncExitStack() as stack:
 
-        def connect(server: WeatherServer, url: str = "", **options: Any) -> AnthropicAgent:
+        def connect(server: FaultServer, url: str = "", **options: Any) -> AnthropicAgent:
             options = {"client": request.param, **options}
             url = url or server.anthropic_url
             agent = create(
@@ -71,7 +71,7 @@ async def test_an_answer_brings_text_usage_model_and_latency(connect: Connect) -
         "cache_creation_input_tokens": 20,
         "output_tokens": 3,
     }
-    with WeatherServer([message({"type": "text", "text": "Rayleigh."}, usage=usage)]) as server:
+    with FaultServer([message({"type": "text", "text": "Rayleigh."}, usage=usage)]) as server:
         got = await connect(server).complete(ASK)
     assert (got.text, got.state, got.finish_reason) == ("Rayleigh.", "ok", "end_turn")
     # 7 fresh, 100 read from the cache and 20 written to it are 127 tokens of prompt.
@@ -94,7 +94,7 @@ async def test_an_answer_brings_text_usage_model_and_latency(connect: Connect) -
 
 async def test_every_setting_is_sent_and_a_seed_is_told_as_dropped(connect: Connect) -> None:
     sampling = Sampling(0.7, 0.9, 20, ("END", "\n"), seed=3, form=Form("json_schema", '{"a":1}'))
-    with WeatherServer(["yes\nno"]) as server:
+    with FaultServer(["yes\nno"]) as server:
         agent = connect(
             server, json_schema=True, extra_body={"top_k": 5}, betas=["b-1", "b-2"], cache=True
         )
@@ -121,7 +121,7 @@ async def test_every_setting_is_sent_and_a_seed_is_told_as_dropped(connect: Conn
 
 async def test_a_request_without_a_limit_gets_the_agents_own(connect: Connect) -> None:
     ask = Request((Message("user", "q"),), Sampling(None))
-    with WeatherServer(["yes"]) as server:
+    with FaultServer(["yes"]) as server:
         await connect(server).complete(ask)
         await connect(server, default_max_tokens=99).complete(ask)
     assert [served.body["max_tokens"] for served in server.requests] == [4096, 99]
@@ -139,7 +139,7 @@ async def test_turns_alternate_system_texts_are_joined_and_empty_turns_left_out(
         Message("user", "b\ud800"),
         Message("assistant", "So: \n"),
     )
-    with WeatherServer(["yes"]) as server:
+    with FaultServer(["yes"]) as server:
         agent = connect(server)
         await agent.complete(Request(turns, Sampling()))
         await agent.complete(Request((Message("system", "Alone."),), Sampling()))
@@ -160,7 +160,7 @@ async def test_thinking_is_kept_apart_and_redacted_thinking_left_out(connect: Co
         {"type": "text", "text": "Because "},
         {"type": "text", "text": "of air."},
     )
-    with WeatherServer([reply]) as server:
+    with FaultServer([reply]) as server:
         got = await connect(server, thinking=2048).complete(ASK)
     assert (got.text, got.thinking) == ("Because of air.", "Light scatters.")
     assert got.dropped == ("temperature",), "a thinking model draws at temperature 1"
@@ -181,7 +181,7 @@ async def test_thinking_is_kept_apart_and_redacted_thinking_left_out(connect: Co
 async def test_thinking_can_be_adaptive_off_or_the_apis_own_mapping(
     connect: Connect, option: Any, sent: Any, dropped: tuple[str, ...]
 ) -> None:
-    with WeatherServer(["yes"]) as server:
+    with FaultServer(["yes"]) as server:
         ask = Request(ASK.messages, Sampling(0.0, 0.5, 50))
         got = await connect(server, thinking=option).complete(ask)
     assert server.requests[0].body["thinking"] == (sent or option)
@@ -204,14 +204,14 @@ async def test_thinking_can_be_adaptive_off_or_the_apis_own_mapping(
 async def test_the_stop_reason_decides_the_state(
     connect: Connect, reason: str, text: str, state: str
 ) -> None:
-    with WeatherServer([message({"type": "text", "text": text}, reason=reason)]) as server:
+    with FaultServer([message({"type": "text", "text": text}, reason=reason)]) as server:
         got = await connect(server).complete(ASK)
     assert (got.state, got.finish_reason) == (state, reason)
 
 
 async def test_a_refusal_without_text_is_explained(connect: Connect) -> None:
     details = {"type": "refusal", "category": "bio", "explanation": "Not this."}
-    with WeatherServer([message(reason="refusal", stop_details=details)]) as server:
+    with FaultServer([message(reason="refusal", stop_details=details)]) as server:
         got = await connect(server).complete(ASK)
     assert (got.state, got.text) == ("refused", "Not this.")
 
@@ -220,7 +220,7 @@ async def test_a_refused_temperature_costs_one_resend_and_is_remembered(connect:
     def script(asked: Any) -> Any:
         return Fault.REFUSED_TEMPERATURE if "temperature" in asked.body else "yes"
 
-    with WeatherServer(script) as server:
+    with FaultServer(script) as server:
         agent = connect(server)
         first = await agent.complete(ASK)
         second = await agent.complete(ASK)
@@ -237,7 +237,7 @@ async def test_where_temperature_and_top_p_exclude_each_other_temperature_stays(
     def script(asked: Any) -> Any:
         return refused(words) if {"temperature", "top_p"} <= asked.body.keys() else "yes"
 
-    with WeatherServer(script) as server:
+    with FaultServer(script) as server:
         agent = connect(server)
         both = await agent.complete(Request(ASK.messages, Sampling(0.5, 0.9, 50)))
         alone = await agent.complete(Request(ASK.messages, Sampling(None, 0.9, 50)))
@@ -251,7 +251,7 @@ async def test_where_temperature_and_top_p_exclude_each_other_temperature_stays(
 
 
 async def test_a_version_without_sampling_is_not_asked_for_any(connect: Connect) -> None:
-    with WeatherServer(["yes"]) as server:
+    with FaultServer(["yes"]) as server:
         got = await connect(server, version="2026-10-21").complete(ASK)
     assert server.requests[0].headers["anthropic-version"] == "2026-10-21"
     assert "temperature" not in server.requests[0].body
@@ -260,7 +260,7 @@ async def test_a_version_without_sampling_is_not_asked_for_any(connect: Connect)
 
 async def test_what_cannot_be_left_out_fails_at_once_by_name(connect: Connect) -> None:
     with (
-        WeatherServer([Fault.REFUSED_MAX_TOKENS]) as server,
+        FaultServer([Fault.REFUSED_MAX_TOKENS]) as server,
         pytest.raises(RefusedParameterError, match="max_tokens") as caught,
     ):
         await connect(server).complete(ASK)
@@ -290,14 +290,14 @@ async def test_what_cannot_be_left_out_fails_at_once_by_name(connect: Connect) -
     ],
 )
 async def test_errors_become_ours(connect: Connect, reply: Reply, kind: type[CallError]) -> None:
-    with WeatherServer([reply]) as server, pytest.raises(CallError) as caught:
+    with FaultServer([reply]) as server, pytest.raises(CallError) as caught:
         await connect(server).complete(ASK)
     assert type(caught.value) is kind
     assert len(server.requests) == 1
 
 
 async def test_what_the_api_does_not_have_is_refused_without_a_call(connect: Connect) -> None:
-    with WeatherServer(["yes"]) as server:
+    with FaultServer(["yes"]) as server:
         agent = connect(server)
         for sampling, words in [
             (Sampling(top_logprobs=2), "log-probabilities"),
@@ -315,7 +315,7 @@ async def test_what_the_api_does_not_have_is_refused_without_a_call(connect: Con
 async def test_a_key_that_a_server_repeats_is_nowhere_in_the_error(
     connect: Connect, fault: Fault
 ) -> None:
-    with WeatherServer([fault], Conditions(echo_key=True)) as server:
+    with FaultServer([fault], Conditions(echo_key=True)) as server:
         agent = connect(server)
         with pytest.raises(CallError) as caught:
             await agent.complete(ASK)
@@ -327,7 +327,7 @@ async def test_a_key_that_a_server_repeats_is_nowhere_in_the_error(
 
 
 async def test_a_login_in_the_url_is_sent_beside_the_key_and_never_told(connect: Connect) -> None:
-    with WeatherServer(["yes"]) as server:
+    with FaultServer(["yes"]) as server:
         agent = connect(server, server.anthropic_url.replace("//", "//me:pass-word@") + "/v1/")
         got = await agent.complete(ASK)
     assert got.text == "yes"
@@ -339,7 +339,7 @@ async def test_a_login_in_the_url_is_sent_beside_the_key_and_never_told(connect:
 
 
 async def test_a_query_of_the_endpoint_is_sent_with_every_call(connect: Connect) -> None:
-    with WeatherServer(["yes"]) as server:
+    with FaultServer(["yes"]) as server:
         agent = connect(server, f"{server.anthropic_url}/v1/?api-version=2")
         await agent.complete(ASK)
     assert server.requests[0].path == "/v1/messages?api-version=2"

@@ -28,7 +28,7 @@ from peerexam.errors import (
     PermanentError,
     SetupError,
 )
-from peerexam.testing.faults.server import Asked, Reply, Scripted, WeatherServer
+from peerexam.testing.faults.server import Asked, FaultServer, Reply, Scripted
 from peerexam.testing.faults.wording import answer
 
 pytest.importorskip("pyreqwest")
@@ -47,7 +47,7 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name.upper(), raising=False)
 
 
-def agent_at(server: WeatherServer, provider: str = "openai", **options: Any) -> Agent:
+def agent_at(server: FaultServer, provider: str = "openai", **options: Any) -> Agent:
     url = server.openai_url if provider == "openai" else server.anthropic_url
     variable = f"{provider.upper()}_API_KEY"
     return create_agent(AgentSpec("pupil", provider, "m-1", url, variable, options))
@@ -122,7 +122,7 @@ async def text_of(agent: Agent) -> str:
 
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
 async def test_a_closed_port_is_told_in_words_with_its_address_once(provider: str) -> None:
-    with WeatherServer(["The Seine."]) as server:
+    with FaultServer(["The Seine."]) as server:
         agent = agent_at(server, provider)
         server.stop_listening()
         with pytest.raises(ConnectionFailedError, match="refused; check the address") as caught:
@@ -138,9 +138,9 @@ async def test_a_redirect_to_another_server_is_refused_and_nothing_is_sent_there
 ) -> None:
     if client == "sdk":
         pytest.importorskip(provider)
-    with WeatherServer(["The Seine."]) as other:
+    with FaultServer(["The Seine."]) as other:
         there = f"{other.anthropic_url}/v1/messages"
-        with WeatherServer([Reply(b"", status, headers={"Location": there})]) as server:
+        with FaultServer([Reply(b"", status, headers={"Location": there})]) as server:
             with pytest.raises(PermanentError, match="name it in its place") as caught:
                 await text_of(agent_at(server, provider, client=client))
             assert len(server.requests) == 1
@@ -160,7 +160,7 @@ async def test_a_redirect_on_the_same_server_is_followed_with_key_and_body(
         onward = {"Location": f"/moved{asked.path}"}
         return "The Seine." if "moved" in asked.path else Reply(b"", 307, headers=onward)
 
-    with WeatherServer(script) as server:
+    with FaultServer(script) as server:
         assert await text_of(agent_at(server, provider, client=client)) == "The Seine."
         first, second = server.requests
         assert (first.body, first.key) == (second.body, second.key)
@@ -171,7 +171,7 @@ async def test_a_redirect_on_the_same_server_is_followed_with_key_and_body(
 async def test_a_circle_of_redirects_ends(client: str) -> None:
     if client == "sdk":
         pytest.importorskip("openai")
-    with WeatherServer([Reply(b"", 308, headers={"Location": "/again"})]) as server:
+    with FaultServer([Reply(b"", 308, headers={"Location": "/again"})]) as server:
         with pytest.raises(PermanentError, match="again and again"):
             await text_of(agent_at(server, client=client))
         assert len(server.requests) == 4
@@ -182,9 +182,9 @@ async def test_an_integration_of_langchain_follows_no_redirect_to_another_server
     provider: str,
 ) -> None:
     pytest.importorskip(f"langchain_{provider}")
-    with WeatherServer(["The Seine."]) as other:
+    with FaultServer(["The Seine."]) as other:
         there = f"{other.anthropic_url}/v1/messages"
-        with WeatherServer([Reply(b"", 307, headers={"Location": there})]) as server:
+        with FaultServer([Reply(b"", 307, headers={"Location": there})]) as server:
             url = server.openai_url if provider == "openai" else server.anthropic_url
             variable = f"{provider.upper()}_API_KEY"
             spec = AgentSpec("pupil", "langchain", f"{provider}:m-1", url, variable)
@@ -198,7 +198,7 @@ async def test_an_integration_of_langchain_follows_no_redirect_to_another_server
 async def test_a_refused_connection_is_known_for_one(provider: str, client: str) -> None:
     if client != "lean":
         pytest.importorskip(provider if client == "sdk" else f"langchain_{provider}")
-    with WeatherServer(["The Seine."]) as server:
+    with FaultServer(["The Seine."]) as server:
         url = server.openai_url if provider == "openai" else server.anthropic_url
         server.stop_listening()
         model = f"{provider}:m-1" if client == "langchain" else "m-1"
@@ -331,7 +331,7 @@ async def test_closing_under_a_call_is_told_in_words_and_the_next_call_opens_ane
 
 async def test_no_cookie_is_kept_between_calls() -> None:
     reply = Reply(answer("openai", "The Seine."), headers={"Set-Cookie": "visitor=1; Path=/"})
-    with WeatherServer([reply]) as server:
+    with FaultServer([reply]) as server:
         agent = agent_at(server)
         for _ in range(2):
             await agent.complete(REQUEST)
@@ -362,7 +362,7 @@ for wire in (used, None):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no processes are forked here")
 def test_a_forked_process_is_told_how_to_begin_one_that_can_call() -> None:
-    with WeatherServer(["The Seine."]) as server:
+    with FaultServer(["The Seine."]) as server:
         done = subprocess.run(
             [sys.executable, "-W", "ignore", "-c", ASK_AFTER_A_FORK, f"{server.openai_url}/chat"],
             capture_output=True,
@@ -374,7 +374,7 @@ def test_a_forked_process_is_told_how_to_begin_one_that_can_call() -> None:
 
 async def test_a_long_header_is_no_fault() -> None:
     long = {"Content-Security-Policy": "x" * 20_000}
-    with WeatherServer([Reply(answer("openai", "The Seine."), headers=long)]) as server:
+    with FaultServer([Reply(answer("openai", "The Seine."), headers=long)]) as server:
         assert await text_of(agent_at(server)) == "The Seine."
 
 
@@ -414,7 +414,7 @@ def no_root_certificates(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("no_root_certificates")
 async def test_a_system_without_root_certificates_reaches_servers_that_have_none() -> None:
-    with WeatherServer(["The Seine."]) as server:
+    with FaultServer(["The Seine."]) as server:
         assert await text_of(agent_at(server)) == "The Seine."
 
 
@@ -445,7 +445,7 @@ asyncio.run(ask())
 
 def test_a_program_that_ends_with_its_last_call_ends_well() -> None:
     # Without the wait at the end, one process in about seven aborts (SIGABRT) here.
-    with WeatherServer(["The Seine."]) as server:
+    with FaultServer(["The Seine."]) as server:
         for _ in range(12):
             done = subprocess.run(
                 [sys.executable, "-c", ASK_AND_END, f"{server.openai_url}/chat/completions"],
@@ -469,7 +469,7 @@ def test_what_would_begin_another_header_is_refused_before_any_call(
     options: dict[str, Any], client: str
 ) -> None:
     with (
-        WeatherServer(["The Seine."]) as server,
+        FaultServer(["The Seine."]) as server,
         pytest.raises(SetupError, match="cannot be sent"),
     ):
         agent_at(server, client=client, **options)
@@ -491,7 +491,7 @@ def test_what_would_begin_another_header_is_refused_before_any_call(
 async def test_the_proxy_of_the_environment_is_used_but_where_it_says_not_to(
     monkeypatch: pytest.MonkeyPatch, variable: str, no_proxy: str, is_proxied: bool
 ) -> None:
-    with WeatherServer(["direct"]) as server, WeatherServer(["by proxy"]) as proxy:
+    with FaultServer(["direct"]) as server, FaultServer(["by proxy"]) as proxy:
         port = server.openai_url.split(":")[-1].removesuffix("/v1")
         monkeypatch.setenv(variable, proxy.anthropic_url)
         monkeypatch.setenv("no_proxy", no_proxy.format(port=port))
@@ -504,7 +504,7 @@ def test_a_proxy_that_cannot_be_used_is_refused_without_its_password(
 ) -> None:
     monkeypatch.setenv("http_proxy", proxy)
     with (
-        WeatherServer(["The Seine."]) as server,
+        FaultServer(["The Seine."]) as server,
         pytest.raises(SetupError, match="write http_proxy as in") as caught,
     ):
         agent_at(server)
