@@ -102,8 +102,8 @@ async def plain_pyreqwest(url: str, calls: int, concurrency: int) -> None:
 
 async def _ours(model: str, calls: int, concurrency: int, options: dict[str, Any]) -> None:
     from peerexam.agents.layers.budgets.meter import BudgetLimits, BudgetMeter
-    from peerexam.agents.layers.concurrency_limit import Gate
-    from peerexam.agents.layers.stack import LayerSettings, assemble
+    from peerexam.agents.layers.concurrency_limit import ConcurrencyLimit
+    from peerexam.agents.layers.stack import LayerSettings, RunContext, assemble
     from peerexam.agents.spec import AgentSpec
     from peerexam.calls import Message, Request, Sampling
     from peerexam.ledger.sqlite.ledger import SqliteLedger
@@ -116,9 +116,11 @@ async def _ours(model: str, calls: int, concurrency: int, options: dict[str, Any
             agent = assemble(
                 AgentSpec("one", provider, "bench", url, options=options),
                 LayerSettings(concurrency=concurrency),
-                ledger=ledger,
-                meters=[BudgetMeter(BudgetLimits(calls=10 * calls))],
-                run_slots=Gate(concurrency),
+                RunContext(
+                    ledger=ledger,
+                    meters=[BudgetMeter(BudgetLimits(calls=10 * calls))],
+                    run_slots=ConcurrencyLimit(concurrency),
+                ),
             )
 
             async def ask(text: str) -> str:

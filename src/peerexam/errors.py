@@ -22,7 +22,7 @@
     │       ├── UnknownModelError
     │       ├── UnusableModelError    the model cannot be asked in any way that is known
     │       ├── QuotaExhaustedError
-    │       ├── AgentLostError        given up for this session: no call was made
+    │       ├── AgentLostError        disabled for this session: no call was made
     │       ├── RefusedParameterError
     │       ├── ContextTooLongError
     │       └── DeadlineExceededError
@@ -162,7 +162,7 @@ class QuotaExhaustedError(PermanentError):
 
 
 class AgentLostError(PermanentError):
-    """The agent was given up for this session, so the call was not made."""
+    """The agent was disabled for this session, so the call was not made."""
 
 
 class RefusedParameterError(PermanentError):

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from peerexam.agents.function import ScriptedAgent
 from peerexam.agents.layers.budgets.meter import BudgetLimits, BudgetMeter
-from peerexam.agents.layers.stack import LayerSettings, assemble, wrap
+from peerexam.agents.layers.stack import LayerSettings, RunContext, assemble, wrap
 from peerexam.agents.pricing.priced import Price
 from peerexam.agents.pricing.prices import Quote, price_of
 from peerexam.agents.registry import register, unregister
@@ -227,9 +227,11 @@ async def test_a_dollar_budget_takes_a_model_that_is_in_the_list(
     pytest.importorskip("openai")
     monkeypatch.setenv("OPENAI_API_KEY", "sk-not-a-key-0123456789")
     meter = BudgetMeter(BudgetLimits(usd=1.0))
-    await assemble(spec_of("openai/gpt-4o-mini"), meters=[meter]).close()
+    await assemble(spec_of("openai/gpt-4o-mini"), run=RunContext(meters=[meter])).close()
     with pytest.raises(SetupError, match="price of agent 'pupil' is unknown"):
-        assemble(spec_of("openai/gpt-4o-mini@https://llm.example.org/v1"), meters=[meter])
+        assemble(
+            spec_of("openai/gpt-4o-mini@https://llm.example.org/v1"), run=RunContext(meters=[meter])
+        )
 
 
 WITHOUT_THE_LIST = """

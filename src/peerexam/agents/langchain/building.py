@@ -12,7 +12,7 @@ from pydantic import SecretStr
 
 from peerexam.agents.hosted.endpoint import Home, checked_url, endpoint_of, key_of, named_url
 from peerexam.agents.langchain.identity import secrets_of
-from peerexam.agents.redaction import Blot, is_secret
+from peerexam.agents.redaction import Redactor, is_secret
 from peerexam.agents.spec import AgentSpec
 from peerexam.calls import Json
 from peerexam.errors import MissingExtraError, MissingKeyError, SetupError
@@ -144,7 +144,7 @@ def _called(spec: AgentSpec, arguments: Mapping[str, Any]) -> BaseChatModel:
 
 def _set_up(spec: AgentSpec, error: Exception, arguments: Mapping[str, Any]) -> SetupError:
     given = [str(arguments[name]) for name in ("api_key", "base_url") if name in arguments]
-    words = Blot(filter(is_secret, given))(str(error))
+    words = Redactor(filter(is_secret, given))(str(error))
     if "api_key" not in arguments and _MISSING_KEY.search(words):
         return _missing_key(spec, _variable_in(words))
     line = " ".join(words.split())

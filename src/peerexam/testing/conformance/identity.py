@@ -106,7 +106,7 @@ class IdentityChecks(AgentHooks):
             if self.secret:
                 demand(
                     not any(self.secret in text for text in _chain(error)),
-                    f"the secret is in {expected.__name__} or in an error it came from: blot it "
+                    f"the secret is in {expected.__name__} or in an error it came from: redact it "
                     "out, and raise … from None where the cause holds it",
                 )
 

@@ -41,7 +41,7 @@ from peerexam.agents.hosted.endpoint import (
 )
 from peerexam.agents.hosted.rejections import Rejection
 from peerexam.agents.hosted.transport.base import Wire
-from peerexam.agents.redaction import Blot
+from peerexam.agents.redaction import Redactor
 from peerexam.agents.spec import AgentSpec
 from peerexam.calls import Completion, Json, Request
 from peerexam.errors import (
@@ -82,7 +82,7 @@ class AnthropicAgent(HostedAgent):
     Args:
         spec: The agent's model, endpoint and options.
         key: The key, empty where the server wants none; it is kept out of the fingerprint and
-            blotted out of every completion and error.
+            redacted from every completion and error.
         base_url: The endpoint, without `/v1`.
         keyless: See `HostedAgent`.
 
@@ -97,7 +97,7 @@ class AnthropicAgent(HostedAgent):
         features: set[Feature] = {"chat"}
         if options.get("json_schema") is True:
             features.add("json_schema")
-        blot = Blot(secrets_of(key, base_url))
+        redactor = Redactor(secrets_of(key, base_url))
         connect = _sdk if options.get("client") == "sdk" else _lean
         super().__init__(
             spec.name,
@@ -111,8 +111,8 @@ class AnthropicAgent(HostedAgent):
                 thinking=_thinking(options.get("thinking")),
                 cache=options.get("cache") is True,
             ),
-            wire=connect(spec, key, base_url, blot),
-            blot=blot,
+            wire=connect(spec, key, base_url, redactor),
+            redactor=redactor,
             extra=options.get("extra_body") or {},
             keyless=keyless,
         )
@@ -137,7 +137,7 @@ class AnthropicAgent(HostedAgent):
         return Completion("", "filtered", finish_reason=rejection.kind or None)
 
     def _error(self, rejection: Rejection) -> CallError:
-        return failure_of(rejection, self._model, self._blot)
+        return failure_of(rejection, self._model, self._redactor)
 
 
 def check(spec: AgentSpec, key: str = "") -> None:
@@ -175,18 +175,18 @@ def create(spec: AgentSpec) -> Agent:
     return AnthropicAgent(spec, key.value, base_url, key.unsent)
 
 
-def _lean(spec: AgentSpec, key: str, base_url: str, blot: Any) -> Wire:
+def _lean(spec: AgentSpec, key: str, base_url: str, redactor: Redactor) -> Wire:
     from peerexam.agents.hosted.transport.reqwest import ReqwestWire
 
     url, login = without_login(base_url)
     headers = {**_headers(spec), **login, **({"x-api-key": key} if key else {})}
     timeout = spec.options.get("timeout")
     return ReqwestWire(
-        address(url, "/v1/messages"), headers, who=spec.model, timeout=timeout, blot=blot
+        address(url, "/v1/messages"), headers, who=spec.model, timeout=timeout, redact=redactor
     )
 
 
-def _sdk(spec: AgentSpec, key: str, base_url: str, blot: Any) -> Wire:
+def _sdk(spec: AgentSpec, key: str, base_url: str, redactor: Redactor) -> Wire:
     try:
         from peerexam.agents.hosted.transport.anthropic_sdk import connect
     except ModuleNotFoundError:
@@ -203,7 +203,7 @@ def _sdk(spec: AgentSpec, key: str, base_url: str, blot: Any) -> Wire:
         key=key,
         who=spec.model,
         timeout=spec.options.get("timeout"),
-        blot=blot,
+        redact=redactor,
     )
 
 

@@ -34,7 +34,7 @@ from peerexam.agents.hosted.openai.dialect import Dialect
 from peerexam.agents.hosted.openai.reply import read_reply
 from peerexam.agents.hosted.rejections import Rejection, error_of
 from peerexam.agents.hosted.transport.base import Wire
-from peerexam.agents.redaction import Blot
+from peerexam.agents.redaction import Redactor
 from peerexam.agents.spec import AgentSpec
 from peerexam.calls import Completion, Json, Request
 from peerexam.errors import (
@@ -74,7 +74,7 @@ class OpenAIAgent(HostedAgent):
     Args:
         spec: The agent's model, endpoint and options.
         key: The key, empty where the server wants none; it is kept out of the fingerprint and
-            blotted out of every completion and error.
+            redacted from every completion and error.
         base_url: The endpoint.
         keyless: See `HostedAgent`.
 
@@ -87,7 +87,7 @@ class OpenAIAgent(HostedAgent):
         options = dict(spec.options)
         check(spec, key)
         limit = options.get("max_tokens_param")
-        blot = Blot(secrets_of(key, base_url))
+        redactor = Redactor(secrets_of(key, base_url))
         chat = options.get("chat", True) is not False
         hosted = base_url.rstrip("/") == DEFAULT_URL
         connect = _sdk if options.get("client") == "sdk" else _lean
@@ -102,8 +102,8 @@ class OpenAIAgent(HostedAgent):
                 limit_is_fixed=limit is not None,
                 chat=chat,
             ),
-            wire=connect(spec, key, base_url, chat, blot),
-            blot=blot,
+            wire=connect(spec, key, base_url, chat, redactor),
+            redactor=redactor,
             extra=options.get("extra_body") or {},
             keyless=keyless,
         )
@@ -120,7 +120,7 @@ class OpenAIAgent(HostedAgent):
         return Completion("", "filtered", finish_reason=rejection.code or None)
 
     def _error(self, rejection: Rejection) -> CallError:
-        return error_of(rejection, self._model, self._blot)
+        return error_of(rejection, self._model, self._redactor)
 
 
 def check(spec: AgentSpec, key: str = "") -> None:
@@ -155,7 +155,7 @@ def create(spec: AgentSpec) -> Agent:
     return OpenAIAgent(spec, key.value, base_url, key.unsent)
 
 
-def _lean(spec: AgentSpec, key: str, base_url: str, chat: bool, blot: Any) -> Wire:
+def _lean(spec: AgentSpec, key: str, base_url: str, chat: bool, redactor: Redactor) -> Wire:
     from peerexam.agents.hosted.transport.reqwest import ReqwestWire
 
     url, login = without_login(base_url)
@@ -164,10 +164,12 @@ def _lean(spec: AgentSpec, key: str, base_url: str, chat: bool, blot: Any) -> Wi
         headers["OpenAI-Organization"] = str(spec.options["organization"])
     path = "/chat/completions" if chat else "/completions"
     timeout = spec.options.get("timeout")
-    return ReqwestWire(address(url, path), headers, who=spec.model, timeout=timeout, blot=blot)
+    return ReqwestWire(
+        address(url, path), headers, who=spec.model, timeout=timeout, redact=redactor
+    )
 
 
-def _sdk(spec: AgentSpec, key: str, base_url: str, chat: bool, blot: Any) -> Wire:
+def _sdk(spec: AgentSpec, key: str, base_url: str, chat: bool, redactor: Redactor) -> Wire:
     try:
         from peerexam.agents.hosted.transport.openai_sdk import connect
     except ModuleNotFoundError:
@@ -184,7 +186,7 @@ def _sdk(spec: AgentSpec, key: str, base_url: str, chat: bool, blot: Any) -> Wir
         who=spec.model,
         organization=spec.options.get("organization"),
         timeout=spec.options.get("timeout"),
-        blot=blot,
+        redact=redactor,
     )
 
 

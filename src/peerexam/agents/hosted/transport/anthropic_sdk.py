@@ -17,7 +17,7 @@ def connect(
     key: str,
     who: str,
     timeout: float | None = None,
-    blot: Callable[[str], str] = str,
+    redact: Callable[[str], str] = str,
 ) -> SdkWire:
     """A wire to an endpoint's messages.
 
@@ -27,7 +27,7 @@ def connect(
         key: The key; empty where the server wants none.
         who: The model, for messages.
         timeout: Seconds for one call; None is no limit of its own.
-        blot: Blots the key out of a message.
+        redact: Redacts the key in a message.
     """
     parts = urlsplit(url)
     where = urlunsplit(parts._replace(query="", fragment=""))
@@ -41,4 +41,4 @@ def connect(
         max_retries=0,  # the Retrying layer does that, once
     )
     sdk = Sdk(anthropic, anthropic.AnthropicError, client, client.messages)
-    return SdkWire(sdk, where=where, who=who, timeout=timeout, blot=blot)
+    return SdkWire(sdk, where=where, who=who, timeout=timeout, redact=redact)

@@ -90,7 +90,7 @@ def unreadable(reply: WireReply, model: str, quoted: str) -> OverloadedError:
     Args:
         reply: What came back.
         model: The model, for the message.
-        quoted: The body's text, keys blotted out.
+        quoted: The body's text, keys redacted.
     """
     if reply.headers.get("content-type", "").startswith(_STREAM):
         # Pieces of an answer are no answer, so they are not quoted either.

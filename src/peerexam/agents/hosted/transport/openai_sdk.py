@@ -20,7 +20,7 @@ def connect(
     who: str,
     organization: str | None = None,
     timeout: float | None = None,
-    blot: Callable[[str], str] = str,
+    redact: Callable[[str], str] = str,
 ) -> SdkWire:
     """A wire to an endpoint's chat completions, or to its completions.
 
@@ -32,7 +32,7 @@ def connect(
         who: The model, for messages.
         organization: The OpenAI organisation.
         timeout: Seconds for one call; None is no limit of its own.
-        blot: Blots the key out of a message.
+        redact: Redacts the key in a message.
     """
     parts = urlsplit(url)
     where = urlunsplit(parts._replace(query="", fragment=""))
@@ -48,4 +48,4 @@ def connect(
     )
     resource: Any = client.chat.completions if chat else client.completions
     sdk = Sdk(openai, openai.OpenAIError, client, resource)
-    return SdkWire(sdk, where=where, who=who, timeout=timeout, blot=blot)
+    return SdkWire(sdk, where=where, who=who, timeout=timeout, redact=redact)

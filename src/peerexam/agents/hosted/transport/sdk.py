@@ -61,7 +61,7 @@ class SdkWire:
         who: The model, for messages.
         timeout: Seconds for one call; None is no limit but those of the layers outside. The SDK's
             own is to be off: it counts the time in which the process was stopped.
-        blot: Blots the key out of a message.
+        redact: Redacts the key in a message.
     """
 
     def __init__(
@@ -71,13 +71,13 @@ class SdkWire:
         where: str,
         who: str,
         timeout: float | None = None,
-        blot: Callable[[str], str] = str,
+        redact: Callable[[str], str] = str,
     ) -> None:
         self._sdk = sdk
         self._where = where
         self._who = who
         self._timeout = timeout
-        self._blot = blot
+        self._redact = redact
         self._create = sdk.resource.with_raw_response.create
         self._named = frozenset(inspect.signature(sdk.resource.create).parameters)
 
@@ -108,7 +108,7 @@ class SdkWire:
         except errors.APIConnectionError as error:
             failure = self._unconnected(error)
         except self._sdk.root as error:
-            failure = PermanentError(self._blot(f"{type(error).__name__}: {error}"))
+            failure = PermanentError(self._redact(f"{type(error).__name__}: {error}"))
         raise failure
 
     async def close(self) -> None:
@@ -118,10 +118,10 @@ class SdkWire:
     def _unconnected(self, error: Exception) -> CallError:
         cause = error.__cause__ or error
         if isinstance(cause, PermanentError):  # of `http_client`
-            return PermanentError(self._blot(str(cause)))
+            return PermanentError(self._redact(str(cause)))
         if type(cause).__name__ == "TooManyRedirects":
             return endlessly_redirected(self._where)
-        words = self._blot(f"{type(cause).__name__}: {cause}")[:300]
+        words = self._redact(f"{type(cause).__name__}: {cause}")[:300]
         told = causes_in(error)
         if is_nobody(told):
             words = f"{words}; check the address, and that the server is up"
