@@ -112,7 +112,7 @@ def _known(
 ) -> CallError | None:
     """The error of ours for what never came to a reply; None where it did, or nobody knows."""
     refused = next((link for link in links if isinstance(link, PermanentError)), None)
-    if refused is not None:  # a redirect, by `wire_sdk.http_client`
+    if refused is not None:  # a redirect, by `sdk.http_client`
         return PermanentError(redactor(str(refused)))
     kind = _by_class(links)
     if kind is CallTimeoutError:

@@ -12,7 +12,6 @@ from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, version
 
 from peerexam.agents.base import Feature
-from peerexam.agents.llamacpp import shared as llama_shared
 from peerexam.agents.llamacpp.engine import EngineSettings, Generated, LlamaEngine
 from peerexam.agents.local.gguf import read_header
 from peerexam.agents.local.prompts import (
@@ -22,6 +21,7 @@ from peerexam.agents.local.prompts import (
     plain_text,
     plain_tokens,
 )
+from peerexam.agents.local.sharing import Shared
 from peerexam.agents.local.weights import sha256_of
 from peerexam.agents.thinking import split_thinking
 from peerexam.calls import Completion, Form, Json, Request, Sampling, State, Usage
@@ -32,6 +32,23 @@ _SEEDS = 2**32 - 1
 
 _DRAW_STEP = 0x9E3779B1
 """Odd and large, so that (seed, draw) and (seed + 1, draw - 1) do not meet."""
+
+_engines: Shared[EngineSettings, LlamaEngine] = Shared()
+
+
+def acquire(settings: EngineSettings) -> LlamaEngine:
+    """The engine for these settings, loaded where no one has it yet. Blocks while it loads.
+
+    Raises:
+        MissingExtraError: xllamacpp is not installed.
+        SetupError: The weights cannot be loaded.
+    """
+    return _engines.acquire(settings, lambda: LlamaEngine(settings))
+
+
+def release(engine: LlamaEngine) -> None:
+    """Give back what `acquire` gave. The last to do so waits for the engine to close."""
+    _engines.release(engine.settings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,14 +156,14 @@ class LlamaAgent:
     def _open(self) -> LlamaEngine:
         with self._opening:
             if self._engine is None:
-                self._engine = llama_shared.acquire(self._settings)
+                self._engine = acquire(self._settings)
             return self._engine
 
     def _let_go(self) -> None:
         with self._opening:
             engine, self._engine = self._engine, None
         if engine is not None:
-            llama_shared.release(engine)
+            release(engine)
 
     def _answer(
         self, engine: LlamaEngine, request: Request, cancelled: threading.Event

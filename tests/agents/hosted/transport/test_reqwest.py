@@ -260,7 +260,7 @@ async def test_a_redirect_to_nowhere_is_told_with_its_own_status(status: bytes) 
 )
 def test_a_host_that_cannot_be_is_refused_before_any_call_and_without_the_query(host: str) -> None:
     url = f"https://me:hidden-word@{host}/v1?token=hidden-word"
-    with pytest.raises(SetupError, match="cannot be an endpoint|is no URL") as caught:
+    with pytest.raises(SetupError, match=r"cannot be an endpoint|is no URL") as caught:
         create_agent(AgentSpec("pupil", "openai", "m-1", base_url=url))
     assert "hidden-word" not in f"{caught.value!r} {caught.value.__context__!r}"
 

@@ -46,7 +46,6 @@ from peerexam.agents.spec import AgentSpec
 from peerexam.calls import Completion, Json, Request
 from peerexam.errors import (
     CallError,
-    MissingExtraError,
     RefusedParameterError,
     SetupError,
 )
@@ -187,24 +186,13 @@ def _lean(spec: AgentSpec, key: str, base_url: str, redactor: Redactor) -> Wire:
 
 
 def _sdk(spec: AgentSpec, key: str, base_url: str, redactor: Redactor) -> Wire:
-    try:
-        from peerexam.agents.hosted.transport.anthropic_sdk import connect
-    except ModuleNotFoundError:
-        raise MissingExtraError(
-            f"agent '{spec.name}': client sdk needs the package anthropic: pip install "
-            "'peerexam[anthropic]', or leave out the option client"
-        ) from None
+    from peerexam.agents.hosted.transport.sdk import SdkWire
+
     url, login = without_login(base_url)
     if login and key:
         login["x-api-key"] = key  # the SDK's own place for the key is taken by the login
-    return connect(
-        url,
-        {**_headers(spec), **login},
-        key=key,
-        who=spec.model,
-        timeout=spec.options.get("timeout"),
-        redact=redactor,
-    )
+    headers = {**_headers(spec), **login}
+    return SdkWire(spec, "anthropic", "messages", url, headers, key=key, redact=redactor)
 
 
 def _headers(spec: AgentSpec) -> dict[str, str]:

@@ -37,11 +37,7 @@ from peerexam.agents.hosted.transport.base import Wire
 from peerexam.agents.redaction import Redactor
 from peerexam.agents.spec import AgentSpec
 from peerexam.calls import Completion, Json, Request
-from peerexam.errors import (
-    CallError,
-    MissingExtraError,
-    SetupError,
-)
+from peerexam.errors import CallError, SetupError
 
 DEFAULT_URL = "https://api.openai.com/v1"
 KEY_VARIABLE = "OPENAI_API_KEY"
@@ -170,23 +166,18 @@ def _lean(spec: AgentSpec, key: str, base_url: str, chat: bool, redactor: Redact
 
 
 def _sdk(spec: AgentSpec, key: str, base_url: str, chat: bool, redactor: Redactor) -> Wire:
-    try:
-        from peerexam.agents.hosted.transport.openai_sdk import connect
-    except ModuleNotFoundError:
-        raise MissingExtraError(
-            f"agent '{spec.name}': client sdk needs the package openai: pip install "
-            "'peerexam[openai]', or leave out the option client"
-        ) from None
+    from peerexam.agents.hosted.transport.sdk import SdkWire
+
     url, login = without_login(base_url)
-    return connect(
+    return SdkWire(
+        spec,
+        "openai",
+        "chat.completions" if chat else "completions",
         url,
         {**_headers(spec), **({} if key else login)},
         key=key,
-        chat=chat,
-        who=spec.model,
-        organization=spec.options.get("organization"),
-        timeout=spec.options.get("timeout"),
         redact=redactor,
+        organization=spec.options.get("organization"),
     )
 
 
