@@ -1,4 +1,4 @@
-"""What a call costs in processor time, and how full the line is kept, beside the peers.
+"""What a call costs in processor time, and the utilisation it allows, beside the peers.
 
     python benchmarks/call_cost.py [--calls 4000] [--runs 3] [--delay 0.05] [--concurrency 128]
         [--clients aiohttp,ours,sdk,openai,inspect] [--python inspect=PATH]
@@ -14,8 +14,9 @@ dialect, `asyncio` is `ours` in asyncio's own loop. `aiohttp` is the plain clien
 loads, and nothing kept; `aiohttp-uvloop` and `pyreqwest` are as plain.
 
 Targets: ours at most 0.5 ms a call at 128 in flight, at most 1.8 times plain aiohttp, growing at
-most 1.5 times from 32 to 512, Inspect at least 25 times as much; the line 0.60 full at 50 ms and
-128, 0.75 at 500 ms and 512, with 80 MB at most.
+most 1.5 times from 32 to 512, Inspect at least 25 times as much; utilisation (the share of the
+calls allowed at once that is in flight) 0.60 at 50 ms and 128, 0.75 at 500 ms and 512, with 80 MB
+at most.
 """
 
 from __future__ import annotations
@@ -299,7 +300,7 @@ def _report(
         return statistics.median(run[figure] for run in found[client])
 
     print(f"\n{asked.calls} calls, {asked.delay * 1e3:g} ms each, {concurrency} in flight")
-    print(f"{'':30}{'CPU µs/call':>12}{'× aiohttp':>10}{'line full':>10}{'RSS MB':>8}")
+    print(f"{'':30}{'CPU µs/call':>12}{'× aiohttp':>10}{'utilised':>10}{'RSS MB':>8}")
     for client in asked.clients:
         cpu = median(client, "cpu")
         ratio = f"{cpu / median('aiohttp', 'cpu'):10.2f}" if "aiohttp" in found else f"{'':10}"

@@ -15,7 +15,7 @@ from peerexam.agents.base import Agent, Wrapper
 from peerexam.agents.function import FunctionAgent, ScriptedAgent
 from peerexam.agents.layers.budgets.meter import BudgetLimits, BudgetMeter
 from peerexam.agents.layers.stack import LayerSettings, RunContext, assemble, wrap
-from peerexam.agents.pricing.priced import Price
+from peerexam.agents.pricing.priced import FlatPrice
 from peerexam.agents.recorded import RecordedAgent
 from peerexam.agents.spec import AgentSpec, parse_model
 from peerexam.calls import Completion, Message, Request, Sampling, request_key
@@ -52,7 +52,7 @@ async def test_an_overload_is_tried_again_and_only_the_answer_is_stored(
     meter = BudgetMeter(BudgetLimits(usd=1.0))
     agent = assemble(
         _spec(f"openai/m-1@{server.url}?temperature=0.5"),
-        LayerSettings(price=Price(1.0, 2.0)),
+        LayerSettings(price=FlatPrice(1.0, 2.0)),
         RunContext(ledger=ledger, meters=[meter]),
     )
     got = await agent.complete(ASK)

@@ -44,7 +44,7 @@ from peerexam.errors import (
     SetupError,
 )
 
-_MENDS = {"json_schema": "where its server can, set the option json_schema: true"}
+_HINTS = {"json_schema": "where its server can, set the option json_schema: true"}
 _FIELDS = {
     "temperature": ("temperature",),
     "top_p": ("top_p",),
@@ -106,7 +106,7 @@ class LangChainAgent(Provider):
             RetryableError: Rate limit, overload, time-out, no connection, unreadable reply.
             PermanentError: Anything that would fail again.
         """
-        self.refuse_unclaimed(request, _MENDS)
+        self.refuse_unclaimed(request, _HINTS)
         failure: CallError
         try:
             return self._redactor.completion(await self._answered(request))

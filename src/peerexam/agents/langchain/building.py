@@ -1,4 +1,4 @@
-"""From a model name to LangChain's chat model, with errors that say what to mend."""
+"""From a model name to LangChain's chat model, with errors that say what to fix."""
 
 from __future__ import annotations
 
@@ -76,9 +76,9 @@ def build(spec: AgentSpec, options: Mapping[str, Json]) -> BaseChatModel:
 
 
 def _refuse_ours(spec: AgentSpec, options: Mapping[str, Json]) -> None:
-    for name, mend in _OURS.items():
+    for name, hint in _OURS.items():
         if name in options:
-            raise SetupError(f"agent '{spec.name}': {name} is no option: {mend}")
+            raise SetupError(f"agent '{spec.name}': {name} is no option: {hint}")
 
 
 class _NoSuchArgument(SetupError):

@@ -32,7 +32,7 @@ from peerexam.agents.layers.draining import Draining
 from peerexam.agents.layers.ledgered import Ledgered
 from peerexam.agents.layers.rate_limited import RateLimited
 from peerexam.agents.layers.retrying import ATTEMPTS, Retrying
-from peerexam.agents.pricing.priced import FREE, Price, Priced, Tariff
+from peerexam.agents.pricing.priced import FREE, FlatPrice, Priced, Tariff
 from peerexam.agents.pricing.prices import price_of
 from peerexam.agents.recorded import RecordedAgent
 from peerexam.agents.redaction import Redacted
@@ -82,7 +82,7 @@ class LayerSettings:
     attempts: int = ATTEMPTS
     timeout: float | None = 600.0
     deadline: float | None = 1800.0
-    price: Price | None = None
+    price: FlatPrice | None = None
 
 
 @dataclass(frozen=True, slots=True)

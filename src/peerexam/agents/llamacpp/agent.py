@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, version
 
-from peerexam.agents.base import Feature
+from peerexam.agents.base import Feature, Provider
 from peerexam.agents.llamacpp.engine import EngineSettings, Generated, LlamaEngine
 from peerexam.agents.local.gguf import read_header
 from peerexam.agents.local.prompts import (
@@ -64,7 +64,7 @@ class Drawing:
     min_p: float = 0.0
 
 
-class LlamaAgent:
+class LlamaAgent(Provider):
     """A GGUF file as an agent: chat where the weights have a chat template, else completion.
 
     A temperature means that temperature and nothing else: where a request has no `top_p`, no token
@@ -97,19 +97,15 @@ class LlamaAgent:
                 f"{settings.weights} has no chat template: leave out chat=true, and it is asked "
                 "by few-shot completion"
             )
-        self._name = name
+        self._chat = header.chat_template is not None if chat is None else chat
+        features: tuple[Feature, ...] = ("score", "logprobs", "grammar", "json_schema")
+        super().__init__(name, {}, (*features, "chat") if self._chat else features)
         self._settings = settings
         self._drawing = drawing or Drawing()
-        self._chat = header.chat_template is not None if chat is None else chat
         self._model = header.name or settings.weights.stem
         self._first = header.eos_token if header.bos_token is None else header.bos_token
         self._engine: LlamaEngine | None = None
         self._opening = threading.Lock()
-
-    @property
-    def name(self) -> str:
-        """Who it is in the exam."""
-        return self._name
 
     @property
     def fingerprint(self) -> Mapping[str, Json]:
@@ -127,12 +123,6 @@ class LlamaAgent:
             "top_k": self._drawing.top_k,
             "min_p": self._drawing.min_p,
         }
-
-    @property
-    def features(self) -> frozenset[Feature]:
-        """Everything, but `chat` only with a chat template."""
-        rest: frozenset[Feature] = frozenset(("score", "logprobs", "grammar", "json_schema"))
-        return rest | {"chat"} if self._chat else rest
 
     async def complete(self, request: Request) -> Completion:
         """Answer one request on one of the engine's slots.

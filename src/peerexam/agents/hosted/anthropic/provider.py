@@ -58,7 +58,7 @@ DEFAULT_VERSION = "2023-06-01"
 DEFAULT_MAX_TOKENS = 4096
 
 _LEAST_BUDGET = 1024
-_MENDS = {"json_schema": "where the model can, set the option json_schema: true"}
+_HINTS = {"json_schema": "where the model can, set the option json_schema: true"}
 _OPTIONS = (
     "client",
     "thinking",
@@ -121,7 +121,7 @@ class AnthropicAgent(HostedAgent):
             raise RefusedParameterError(
                 f"{self._name} gives no log-probabilities: the API has none", "top_logprobs"
             )
-        self.refuse_unclaimed(request, _MENDS)
+        self.refuse_unclaimed(request, _HINTS)
 
     def _read(self, body: Any, latency: float, request: Request) -> Completion:
         found = read_message(body, latency, self._dialect.dropped(request))

@@ -47,7 +47,7 @@ HOME = Home(KEY_VARIABLE, (URL_VARIABLE,), "api.openai.com")
 _FEATURES: dict[str, Feature] = {
     name: name for name in get_args(Feature) if name not in ("chat", "score")
 }
-_MENDS = {
+_HINTS = {
     kind: f"where its server can, set the option {kind}: true"
     for kind in ("grammar", "json_schema")
 }
@@ -105,7 +105,7 @@ class OpenAIAgent(HostedAgent):
         )
 
     def _check(self, request: Request) -> None:
-        self.refuse_unclaimed(request, _MENDS)
+        self.refuse_unclaimed(request, _HINTS)
 
     def _read(self, body: Any, latency: float, request: Request) -> Completion:
         return read_reply(body, latency, self._dialect.dropped(request))

@@ -273,9 +273,9 @@ class ReqwestWire:
         # The outermost message is the address once more; the innermost one says what happened.
         causes = error.details.get("causes") or []
         said = " ".join((causes[-1]["message"] if causes else error.message).split())
-        for sign, mend in _CERTIFICATES.items():
+        for sign, hint in _CERTIFICATES.items():
             if sign in said:
-                return f"{said}; {mend}"
+                return f"{said}; {hint}"
         if number := _OS_ERROR.search(said):
             return f"{os.strerror(int(number[1]))}; check the address, and that the server is up"
         if said.startswith(_UNNAMED_HOST):
