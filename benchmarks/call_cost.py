@@ -1,4 +1,4 @@
-"""What a call costs in processor time, and how full the line is kept, beside the peers.
+"""What a call costs in processor time, and the utilisation it allows, beside the peers.
 
     python benchmarks/call_cost.py [--calls 4000] [--runs 3] [--delay 0.05] [--concurrency 128]
         [--clients aiohttp,ours,sdk,openai,inspect] [--python inspect=PATH]
@@ -14,8 +14,9 @@ dialect, `asyncio` is `ours` in asyncio's own loop. `aiohttp` is the plain clien
 loads, and nothing kept; `aiohttp-uvloop` and `pyreqwest` are as plain.
 
 Targets: ours at most 0.5 ms a call at 128 in flight, at most 1.8 times plain aiohttp, growing at
-most 1.5 times from 32 to 512, Inspect at least 25 times as much; the line 0.60 full at 50 ms and
-128, 0.75 at 500 ms and 512, with 80 MB at most.
+most 1.5 times from 32 to 512, Inspect at least 25 times as much; utilisation (the share of the
+calls allowed at once that is in flight) 0.60 at 50 ms and 128, 0.75 at 500 ms and 512, with 80 MB
+at most.
 """
 
 from __future__ import annotations
@@ -102,8 +103,8 @@ async def plain_pyreqwest(url: str, calls: int, concurrency: int) -> None:
 
 async def _ours(model: str, calls: int, concurrency: int, options: dict[str, Any]) -> None:
     from peerexam.agents.layers.budgets.meter import BudgetLimits, BudgetMeter
-    from peerexam.agents.layers.concurrency_limit import Gate
-    from peerexam.agents.layers.stack import LayerSettings, assemble
+    from peerexam.agents.layers.concurrency_limit import ConcurrencyLimit
+    from peerexam.agents.layers.stack import LayerSettings, RunContext, assemble
     from peerexam.agents.spec import AgentSpec
     from peerexam.calls import Message, Request, Sampling
     from peerexam.ledger.sqlite.ledger import SqliteLedger
@@ -116,9 +117,11 @@ async def _ours(model: str, calls: int, concurrency: int, options: dict[str, Any
             agent = assemble(
                 AgentSpec("one", provider, "bench", url, options=options),
                 LayerSettings(concurrency=concurrency),
-                ledger=ledger,
-                meters=[BudgetMeter(BudgetLimits(calls=10 * calls))],
-                run_slots=Gate(concurrency),
+                RunContext(
+                    ledger=ledger,
+                    meters=[BudgetMeter(BudgetLimits(calls=10 * calls))],
+                    run_slots=ConcurrencyLimit(concurrency),
+                ),
             )
 
             async def ask(text: str) -> str:
@@ -297,7 +300,7 @@ def _report(
         return statistics.median(run[figure] for run in found[client])
 
     print(f"\n{asked.calls} calls, {asked.delay * 1e3:g} ms each, {concurrency} in flight")
-    print(f"{'':30}{'CPU µs/call':>12}{'× aiohttp':>10}{'line full':>10}{'RSS MB':>8}")
+    print(f"{'':30}{'CPU µs/call':>12}{'× aiohttp':>10}{'utilised':>10}{'RSS MB':>8}")
     for client in asked.clients:
         cpu = median(client, "cpu")
         ratio = f"{cpu / median('aiohttp', 'cpu'):10.2f}" if "aiohttp" in found else f"{'':10}"

@@ -26,7 +26,7 @@ from typing import Any
 from scipy.stats import kendalltau, spearmanr
 
 from peerexam.agents.base import Agent
-from peerexam.agents.layers.stack import LayerSettings, wrap
+from peerexam.agents.layers.stack import LayerSettings, RunContext, wrap
 from peerexam.agents.registry import create_agent
 from peerexam.agents.spec import AgentSpec, parse_model
 from peerexam.examiners.answering import AnsweringOptions, ModelExaminee
@@ -92,7 +92,7 @@ def build(config: AgentConfig, ledger: Ledger | None) -> Agent:
         seed=config.seed,
         deadline=None,
     )
-    return wrap(create_agent(spec), layers, ledger=ledger)
+    return wrap(create_agent(spec), layers, RunContext(ledger=ledger))
 
 
 async def accuracy(agent: Agent, key: Sequence[Keyed], config: ExamConfig) -> list[bool]:

@@ -23,8 +23,8 @@ from collections.abc import Callable, Coroutine, Generator, Sequence
 from typing import Any, TypeVar
 
 from peerexam.agents.base import Provider
-from peerexam.agents.layers.concurrency_limit import Gate
-from peerexam.agents.layers.rate_limited import Limited
+from peerexam.agents.layers.concurrency_limit import ConcurrencyLimit
+from peerexam.agents.layers.rate_limited import RateLimited
 from peerexam.calls import Completion, Message, Request
 from peerexam.protocols.exam.examination import Block, Cast, Rules, judge_answers, rng_for
 from peerexam.protocols.run.setup import window_of
@@ -87,7 +87,7 @@ class SteadyJudge:
 
     name = "judge"
 
-    def __init__(self, agent: Limited) -> None:
+    def __init__(self, agent: RateLimited) -> None:
         self._agent = agent
 
     async def mark(self, question: Question, answer: Answer) -> Mark:
@@ -112,7 +112,7 @@ async def ours(
 ) -> tuple[float, int]:
     """Seconds and calls of the exam's own code."""
     agent = Steady(latency)
-    judge = SteadyJudge(Limited(agent, calls, run_slots=Gate(calls)))
+    judge = SteadyJudge(RateLimited(agent, calls, run_slots=ConcurrencyLimit(calls)))
     cast = Cast({}, {}, {"judge": judge})
     rules = Rules(marks=False, ranking=method, self_preference=False)
 

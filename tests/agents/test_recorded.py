@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from peerexam.agents.layers.configured import Configured
-from peerexam.agents.recorded import RecordedAgent, create, recorded_in
+from peerexam.agents.recorded import RecordedAgent, create
 from peerexam.agents.spec import AgentSpec
 from peerexam.calls import Message, Request
 from peerexam.errors import PermanentError, RecordFileError, SetupError
@@ -159,9 +158,3 @@ def test_the_fingerprint_follows_the_content_and_not_the_place(tmp_path: Path) -
     assert here == there
     assert _agent(tmp_path / "a.jsonl", row | {"answer": "b"}).fingerprint != here
     assert str(tmp_path) not in json.dumps(dict(here))
-
-
-async def test_the_recorded_agent_is_found_inside_its_layers(tmp_path: Path) -> None:
-    agent = _agent(tmp_path / "a.jsonl", {"id": "q", "answer": "a"})
-    assert recorded_in(Configured(Configured(agent))) is agent
-    await agent.close()

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from peerexam.agents.function import FunctionAgent
 from peerexam.agents.layers.stack import LayerSettings, wrap
-from peerexam.agents.redaction import BLOTTED, Blot, is_secret, secrets_in
+from peerexam.agents.redaction import REDACTED, Redactor, is_secret, secrets_in
 from peerexam.calls import Completion, Message, Request, TokenLogprob
 from peerexam.errors import PermanentError, RateLimitedError, RefusedParameterError
 
@@ -54,21 +54,21 @@ SPELLINGS: dict[str, Callable[[str], str]] = {
 
 @pytest.mark.parametrize("spelling", SPELLINGS)
 @given(key=keys, before=st.text(max_size=20), after=st.text(max_size=20))
-def test_a_key_is_blotted_out_in_any_spelling(
+def test_a_key_is_redacted_in_any_spelling(
     spelling: str, key: str, before: str, after: str
 ) -> None:
     written = SPELLINGS[spelling](key)
-    blotted = Blot([key])(f"{before} {written} {after}")
-    assert BLOTTED in blotted
+    redacted = Redactor([key])(f"{before} {written} {after}")
+    assert REDACTED in redacted
     # Whatever of it is left is too little to be read by any of the ways back.
-    assert key.lower() not in blotted.lower()
-    assert written not in blotted
+    assert key.lower() not in redacted.lower()
+    assert written not in redacted
 
 
 @given(text=st.text(), key=keys)
 def test_a_text_without_the_key_stays_as_it_is(text: str, key: str) -> None:
     if key.lower() not in text.lower():
-        assert Blot([key])(text) == text
+        assert Redactor([key])(text) == text
 
 
 PLACEHOLDERS = (
@@ -100,9 +100,9 @@ def test_what_may_be_a_key_is_one(key: str) -> None:
     assert is_secret(key)
 
 
-def test_every_text_of_a_completion_is_blotted_and_tokens_that_spell_a_key_together() -> None:
+def test_every_text_of_a_completion_is_redacted_and_tokens_that_spell_a_key_together() -> None:
     pieces = [KEY[:5], KEY[5:20], KEY[20:], "!"]
-    found = Blot([KEY]).completion(
+    found = Redactor([KEY]).completion(
         Completion(
             f"it is {KEY}",
             thinking=f"say {quote(KEY, safe='')}",
@@ -118,16 +118,16 @@ def test_every_text_of_a_completion_is_blotted_and_tokens_that_spell_a_key_toget
 
 
 def test_a_key_that_begins_in_the_thinking_and_ends_in_the_answer_is_in_neither() -> None:
-    found = Blot([KEY]).completion(Completion(f"{KEY[9:]} it is", thinking=f"So {KEY[:9]}"))
+    found = Redactor([KEY]).completion(Completion(f"{KEY[9:]} it is", thinking=f"So {KEY[:9]}"))
     assert (found.thinking, found.text) == ("So [key]", " it is")
     apart = Completion("in two", thinking="no key")
-    assert Blot([KEY]).completion(apart) is apart
+    assert Redactor([KEY]).completion(apart) is apart
 
 
 def test_an_error_keeps_its_kind_and_its_numbers() -> None:
-    refused = Blot([KEY]).error(RefusedParameterError(f"no {KEY}", KEY))
+    refused = Redactor([KEY]).error(RefusedParameterError(f"no {KEY}", KEY))
     assert (str(refused), refused.parameter) == ("no [key]", "[key]")  # type: ignore[attr-defined]
-    limited = Blot([KEY]).error(RateLimitedError(f"wait, {KEY}", 4.5))
+    limited = Redactor([KEY]).error(RateLimitedError(f"wait, {KEY}", 4.5))
     assert (str(limited), limited.retry_after) == ("wait, [key]", 4.5)  # type: ignore[attr-defined]
 
 
@@ -135,7 +135,7 @@ def test_a_text_of_a_million_characters_is_searched_in_one_pass() -> None:
     # Each would take minutes if a pattern went back over what it has read.
     for run in ("\\", "%25", "&#0", "s", "%", "0", "sk-planted", "\\163", "\u200b", "s\u200b"):
         text = run * (1_000_000 // len(run))
-        assert Blot([KEY])(text) == text
+        assert Redactor([KEY])(text) == text
 
 
 async def test_a_functions_error_repeats_no_key_of_the_environment(

@@ -117,7 +117,7 @@ async def test_dead_agents_do_not_take_the_exam_down(
     dead = ("cid", "dot")
     assert states == {name: {"error" if name in dead else "ok"} for name in LEVELS}
     reasons = {a.reason for a in folder.answers() if a.examinee == "cid"}
-    assert any("'cid' was given up: BadKeyError" in (reason or "") for reason in reasons)
+    assert any("'cid' was disabled: BadKeyError" in (reason or "") for reason in reasons)
     assert {m.judge for m in folder.marks() if m.state == "error"} == {"cid", "dot"}
     assert {m.judge for m in folder.marks() if m.state == "ok"} == {"ann", "bob", "eve"}
     standings = outcome.standings["standings"]
@@ -213,5 +213,5 @@ def test_the_command_ends_with_status_3_and_names_the_lost_agent(
     path.write_text(yaml.safe_dump(config))
     assert main(["run", str(path), "--out", str(tmp_path / "run"), "--quiet"]) == 3
     said = capsys.readouterr()
-    assert "agent 'cid' is given up: BadKeyError: Who?" in said.err, "as soon as it happens"
+    assert "agent 'cid' is disabled: BadKeyError: Who?" in said.err, "as soon as it happens"
     assert "partial: agent 'cid' was given up (BadKeyError: Who?" in said.err, "and at the end"

@@ -80,12 +80,12 @@ class Provider:
         """What it can do."""
         return self._features
 
-    def refuse_unclaimed(self, request: Request, mends: Mapping[str, str] | None = None) -> None:
+    def refuse_unclaimed(self, request: Request, hints: Mapping[str, str] | None = None) -> None:
         """Refuse what a request asks of a feature that the agent does not have.
 
         Args:
             request: What it is asked.
-            mends: How the agent could be brought to hold a reply to a kind of form.
+            hints: How the agent could be brought to hold a reply to a kind of form.
 
         Raises:
             PermanentError: A continuation is to be scored.
@@ -95,9 +95,9 @@ class Provider:
             raise PermanentError(f"{self._name} gives no log-probabilities of a given text")
         form = request.sampling.form
         if form is not None and form.kind not in self._features:
-            mend = (mends or {}).get(form.kind)
+            hint = (hints or {}).get(form.kind)
             words = f"{self._name} cannot hold a reply to a {form.kind}"
-            raise RefusedParameterError(f"{words}: {mend}" if mend else words, form.kind)
+            raise RefusedParameterError(f"{words}: {hint}" if hint else words, form.kind)
 
 
 class Wrapper:

@@ -156,14 +156,6 @@ def create(spec: AgentSpec) -> Agent:
     return RecordedAgent(spec.name, entries, str(path), fingerprint)
 
 
-def recorded_in(agent: Agent) -> RecordedAgent | None:
-    """The recorded agent inside an agent and its layers, None where there is none."""
-    inner: object = agent
-    while inner is not None and not isinstance(inner, RecordedAgent):
-        inner = getattr(inner, "inner", None)
-    return inner
-
-
 def _entries(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
     with path.open(encoding="utf-8-sig", errors="replace") as file:
         start = file.read(1024).lstrip()[:1]

@@ -20,7 +20,7 @@ from peerexam.agents.base import Agent, Wrapper
 from peerexam.calls import Completion, Request, TokenLogprob
 from peerexam.errors import CallError
 
-BLOTTED = "[key]"
+REDACTED = "[key]"
 
 _SHORTEST = 8
 _LONGEST_MESSAGE = 2000
@@ -49,8 +49,8 @@ def is_secret(text: str) -> bool:
     """Whether a text may be a key, and not a placeholder for servers that want none.
 
     A placeholder is shorter than eight characters, one plain word, or made of words such as `sk`,
-    `no`, `key` and `required` with at most four digits. It occurs in ordinary text, where blotting
-    it out would change what a model wrote.
+    `no`, `key` and `required` with at most four digits. It occurs in ordinary text, where redacting
+    it would change what a model wrote.
 
     >>> [is_secret(t) for t in ("x", "EMPTY", "sk-test", "sk-no-key-required", "lm-studio")]
     [False, False, False, False, False]
@@ -67,13 +67,13 @@ def is_secret(text: str) -> bool:
     return not (one_word and len(text) < 2 * _SHORTEST)
 
 
-class Blot:
-    r"""Blots keys out of texts, completions and errors.
+class Redactor:
+    r"""Redacts keys in texts, completions and errors.
 
     Args:
         secrets: The keys; who has placeholders among them filters with `is_secret`.
 
-    >>> Blot(["sk-1/2"])(r"bad key sk-1/2, SK-1%2F2 or 'sk-1\u002f2'")
+    >>> Redactor(["sk-1/2"])(r"bad key sk-1/2, SK-1%2F2 or 'sk-1\u002f2'")
     "bad key [key], [key] or '[key]'"
     """
 
@@ -89,7 +89,7 @@ class Blot:
         seen = _Seen.of(text)
         for spelling in self._spellings:
             if spelling.may_be_in(seen):
-                text = spelling.pattern.sub(BLOTTED, text)
+                text = spelling.pattern.sub(REDACTED, text)
         return text
 
     def completion(self, completion: Completion) -> Completion:
@@ -105,9 +105,9 @@ class Blot:
         }
         changed: dict[str, object] = {}
         for name, part in parts.items():
-            blotted = self(part) if part else part
-            if blotted != getattr(completion, name):
-                changed[name] = blotted
+            redacted = self(part) if part else part
+            if redacted != getattr(completion, name):
+                changed[name] = redacted
         if completion.logprobs and (tokens := self._tokens(completion.logprobs)) is not None:
             changed["logprobs"] = tokens
         return replace(completion, **changed) if changed else completion  # type: ignore[arg-type]
@@ -120,7 +120,7 @@ class Blot:
         for low, high in self._places(end + text[:_LONGEST_MESSAGE]):
             if low < len(end) < high:
                 kept = thinking[: len(thinking) - len(end) + low]
-                return kept + BLOTTED, text[high - len(end) :]
+                return kept + REDACTED, text[high - len(end) :]
         return thinking, text
 
     def error(self, error: CallError) -> CallError:
@@ -148,16 +148,16 @@ class Blot:
         spans = self._places(whole)
         if not spans:
             return None
-        blotted, start = [], 0
+        redacted, start = [], 0
         for entry in logprobs:
             end = start + len(entry.token)
             hit = any(low < end and start < high for low, high in spans)
-            blotted.append(replace(entry, token=BLOTTED) if hit else entry)
+            redacted.append(replace(entry, token=REDACTED) if hit else entry)
             start = end
-        return tuple(blotted)
+        return tuple(redacted)
 
 
-class Blotted(Wrapper):
+class Redacted(Wrapper):
     """An agent whose errors repeat no key of the environment, whoever wrote the agent.
 
     Args:
@@ -166,17 +166,17 @@ class Blotted(Wrapper):
 
     def __init__(self, inner: Agent) -> None:
         super().__init__(inner)
-        self._blot = Blot(secrets_in(os.environ))
+        self._redactor = Redactor(secrets_in(os.environ))
 
     async def complete(self, request: Request) -> Completion:
         """Ask the inner agent."""
         try:
             return await self.inner.complete(request)
         except CallError as error:
-            blotted = self._blot.error(error)
-            if str(blotted) == str(error):
+            redacted = self._redactor.error(error)
+            if str(redacted) == str(error):
                 raise
-        raise blotted
+        raise redacted
 
 
 def secrets_in(environment: Mapping[str, str]) -> tuple[str, ...]:

@@ -189,7 +189,10 @@ def runs_here(provider: str) -> bool:
 
 def installed_providers() -> list[ProviderInfo]:
     """Every provider by name, without importing any."""
-    found = {entry.name: _of_entry_point(entry) for entry in _entry_points()}
+    found = {
+        entry.name: ProviderInfo(entry.name, entry.dist.name if entry.dist else "entry point")
+        for entry in _entry_points()
+    }
     found |= {name: _of_built_in(name, built_in) for name, built_in in BUILT_IN.items()}
     found |= {name: ProviderInfo(name, "registered") for name in _registered}
     return [found[name] for name in sorted(found)]
@@ -211,10 +214,6 @@ def _entry_points() -> Sequence[EntryPoint]:
     from importlib.metadata import entry_points  # 3 MB, and a run's own providers are built in
 
     return tuple(entry_points(group=GROUP))
-
-
-def _of_entry_point(entry: EntryPoint) -> ProviderInfo:
-    return ProviderInfo(entry.name, entry.dist.name if entry.dist else "entry point")
 
 
 def _load_built_in(provider: str, built_in: BuiltIn) -> Factory:

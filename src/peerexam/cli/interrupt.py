@@ -9,7 +9,7 @@ from collections.abc import Coroutine
 from contextlib import suppress
 from typing import Any, TypeVar
 
-from peerexam.agents.layers.draining import WindingUp, wind_up_by
+from peerexam.agents.layers.draining import ShutdownSignal, stop_by
 from peerexam.cli.output import note
 from peerexam.protocols.session import event_loop
 
@@ -23,7 +23,7 @@ def run_interruptibly(work: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine in a new event loop.
 
     Raises:
-        KeyboardInterrupt: Ctrl-C (or SIGTERM) was pressed, and the work has been wound up.
+        KeyboardInterrupt: Ctrl-C (or SIGTERM) was pressed, and the work has been stopped.
     """
     before = signal.getsignal(signal.SIGINT)
     try:
@@ -39,8 +39,8 @@ def run_interruptibly(work: Coroutine[Any, Any, T]) -> T:
 async def _supervised(work: Coroutine[Any, Any, T]) -> T:
     task = asyncio.current_task()
     pressed = False
-    winding_up = WindingUp()
-    wind_up_by(winding_up)
+    shutdown = ShutdownSignal()
+    stop_by(shutdown)
 
     def press() -> None:
         nonlocal pressed
@@ -48,7 +48,7 @@ async def _supervised(work: Coroutine[Any, Any, T]) -> T:
             os._exit(_STATUS)  # what was answered is on disk already; nothing is left to save
         pressed = True
         note("stopping; press Ctrl-C again to end at once")
-        winding_up.begin()
+        shutdown.begin()
         if task is not None:
             task.cancel()
 
@@ -58,5 +58,5 @@ async def _supervised(work: Coroutine[Any, Any, T]) -> T:
             loop.add_signal_handler(signal_number, press)
         except (NotImplementedError, RuntimeError, ValueError):
             break  # no such thing on this system, or not in the main thread
-    # The handlers stay until the loop closes: winding up may take long enough for a second press.
+    # The handlers stay until the loop closes: stopping may take long enough for a second press.
     return await work

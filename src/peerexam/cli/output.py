@@ -9,7 +9,7 @@ import sys
 import traceback
 from typing import TextIO
 
-from peerexam.agents.redaction import Blot, secrets_in
+from peerexam.agents.redaction import Redactor, secrets_in
 from peerexam.calls import Json
 from peerexam.printable import escaped_json
 from peerexam.printable import plain as plain
@@ -23,7 +23,7 @@ def redact(text: str) -> str:
 
     Providers may quote a key in an error; this is the last door before the screen.
     """
-    return Blot(secrets_in(os.environ))(text)
+    return Redactor(secrets_in(os.environ))(text)
 
 
 def columns() -> int | None:

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from peerexam.agents.hf.tokens import HfTokenizer, fold_system, merge_neighbours
-from peerexam.agents.layers.circuit_breaker import Breaker
-from peerexam.agents.layers.stack import assemble
+from peerexam.agents.layers.circuit_breaker import CircuitBreaker
+from peerexam.agents.layers.stack import RunContext, assemble
 from peerexam.agents.local.prompts import chat_tokens, plain_pair
 from peerexam.agents.spec import AgentSpec
 from peerexam.calls import Message, Request
@@ -178,8 +178,8 @@ def test_a_template_that_shows_nothing_makes_the_model_unusable(
 
 async def test_such_an_agent_is_given_up_and_says_why(small_models: Any) -> None:
     folder = small_models.decoder(template="{% for m in messages %}<|{{ m.role }}|>{% endfor %}")
-    breaker = Breaker("mute")
-    agent = assemble(AgentSpec("mute", "hf", str(folder)), breaker=breaker)
+    breaker = CircuitBreaker("mute")
+    agent = assemble(AgentSpec("mute", "hf", str(folder)), run=RunContext(breaker=breaker))
     with pytest.raises(UnusableModelError):
         await agent.complete(Request((Message("user", "Why?"),)))
     await agent.close()

@@ -8,9 +8,13 @@ import time
 import pytest
 
 from peerexam.agents.function import ScriptedAgent
-from peerexam.agents.layers.attempt_timeout import Timer, of_running_loop, time_limit
+from peerexam.agents.layers.attempt_timeout import (
+    AttemptTimeout,
+    Timer,
+    of_running_loop,
+    time_limit,
+)
 from peerexam.agents.layers.budgets.session_clock import SessionClock
-from peerexam.agents.layers.deadline import Timed
 from peerexam.calls import Message, Request
 from peerexam.errors import BudgetReachedError, CallTimeoutError
 
@@ -24,7 +28,7 @@ async def _hang(request: Request) -> str:
 
 async def test_a_task_whose_time_was_up_counts_as_not_cancelled() -> None:
     with pytest.raises(CallTimeoutError):
-        await Timed(ScriptedAgent(_hang), 0.01).complete(ASK)
+        await AttemptTimeout(ScriptedAgent(_hang), 0.01).complete(ASK)
     task = asyncio.current_task()
     assert task is not None
     assert task.cancelling() == 0
@@ -33,7 +37,7 @@ async def test_a_task_whose_time_was_up_counts_as_not_cancelled() -> None:
 
 
 async def test_a_cancellation_from_outside_is_passed_on() -> None:
-    task = asyncio.create_task(Timed(ScriptedAgent(_hang), 60).complete(ASK))
+    task = asyncio.create_task(AttemptTimeout(ScriptedAgent(_hang), 60).complete(ASK))
     await asyncio.sleep(0.01)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -64,7 +68,7 @@ async def test_a_cancellation_from_outside_wins_over_a_time_that_is_up() -> None
 
 
 async def test_an_inner_limit_does_not_hide_the_outer_one() -> None:
-    inner = Timed(ScriptedAgent(_hang), 0.2)
+    inner = AttemptTimeout(ScriptedAgent(_hang), 0.2)
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.01):
             await inner.complete(ASK)
@@ -78,7 +82,7 @@ async def test_a_cancellation_that_was_swallowed_leaves_no_trace() -> None:
             return "here after all"
         return "never"
 
-    got = await Timed(ScriptedAgent(stubborn), 0.01).complete(ASK)
+    got = await AttemptTimeout(ScriptedAgent(stubborn), 0.01).complete(ASK)
     assert got.text == "here after all"
     task = asyncio.current_task()
     assert task is not None
@@ -94,10 +98,10 @@ async def test_a_loop_that_is_held_up_for_longer_than_the_limit_loses_no_reply()
         await asyncio.sleep(0.01)  # the reply is read only now
         return "here"
 
-    assert (await Timed(ScriptedAgent(held_up), 0.8).complete(ASK)).text == "here"
+    assert (await AttemptTimeout(ScriptedAgent(held_up), 0.8).complete(ASK)).text == "here"
     async with asyncio.TaskGroup() as group:  # one holds up the loop, the other's limit passes
-        group.create_task(Timed(ScriptedAgent(held_up), 60).complete(ASK))
-        other = group.create_task(Timed(ScriptedAgent(_soon), 0.8).complete(ASK))
+        group.create_task(AttemptTimeout(ScriptedAgent(held_up), 60).complete(ASK))
+        other = group.create_task(AttemptTimeout(ScriptedAgent(_soon), 0.8).complete(ASK))
     assert other.result().text == "soon"
 
 

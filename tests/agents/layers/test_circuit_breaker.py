@@ -1,4 +1,4 @@
-"""An agent that cannot be had is given up; what it has answered is not lost with it."""
+"""An agent that keeps failing is disabled; what it has answered is not lost with it."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from peerexam.agents.function import ScriptedAgent
 from peerexam.agents.layers.budgets.meter import BudgetMeter
-from peerexam.agents.layers.circuit_breaker import Breaker, Breaking
-from peerexam.agents.layers.stack import LayerSettings, wrap
+from peerexam.agents.layers.circuit_breaker import CircuitBreaker, CircuitBreaking
+from peerexam.agents.layers.stack import LayerSettings, RunContext, wrap
 from peerexam.calls import Message, Request
 from peerexam.errors import (
     AgentLostError,
@@ -52,20 +52,20 @@ def _in_turn(*replies: CallError | str) -> ScriptedAgent:
 )
 async def test_what_every_call_would_meet_gives_an_agent_up_at_once(error: CallError) -> None:
     inner = _in_turn(error)
-    agent = Breaking(inner, Breaker("pupil"))
+    agent = CircuitBreaking(inner, CircuitBreaker("pupil"))
     with pytest.raises(type(error)):
         await agent.complete(_ask(0))
     with pytest.raises(AgentLostError) as lost:
         await agent.complete(_ask(1))
     assert inner.calls == 1
-    for words in ("'pupil'", f"{type(error).__name__}: {error}", "mend it and run again"):
+    for words in ("'pupil'", f"{type(error).__name__}: {error}", "fix it and run the same command"):
         assert words in str(lost.value)
 
 
 async def test_so_many_failed_calls_in_a_row_give_an_agent_up() -> None:
     failures = [ConnectionFailedError("refused"), DeadlineExceededError("late"), PermanentError("")]
-    breaker = Breaker("pupil", give_up_after=3)
-    agent = Breaking(_in_turn(*failures[:2], "ok", *failures, "never"), breaker)
+    breaker = CircuitBreaker("pupil", give_up_after=3)
+    agent = CircuitBreaking(_in_turn(*failures[:2], "ok", *failures, "never"), breaker)
     for number in range(6):
         assert breaker.lost is None
         if number == 2:
@@ -85,9 +85,9 @@ def test_an_agent_is_lost_where_so_many_calls_failed_since_the_last_answer(
         FAULT: lambda: OverloadedError("busy"),
         OWN: lambda: ContextTooLongError("long") if most % 2 else RefusedParameterError("no"),
     }
-    breaker = Breaker("pupil", give_up_after=most)
+    breaker = CircuitBreaker("pupil", give_up_after=most)
     inner = _in_turn(*(made[event]() for event in events))
-    agent = Breaking(inner, breaker)
+    agent = CircuitBreaking(inner, breaker)
 
     async def ask_all() -> None:
         for number in range(len(events)):
@@ -117,8 +117,7 @@ async def test_calls_that_wait_for_their_turn_are_called_off_and_not_sent() -> N
     agent = wrap(
         inner,
         LayerSettings(concurrency=1, requests_per_minute=1),
-        meters=[meter],
-        breaker=Breaker("pupil"),
+        RunContext(meters=[meter], breaker=CircuitBreaker("pupil")),
     )
     async with asyncio.timeout(20):
         ended = await asyncio.gather(
@@ -138,7 +137,7 @@ async def test_a_call_that_waits_to_be_tried_again_is_called_off_too() -> None:
             return OverloadedError("come back in five minutes", retry_after=300)
         return BadKeyError("revoked meanwhile")
 
-    agent = wrap(ScriptedAgent(reply, "pupil"), breaker=Breaker("pupil"))
+    agent = wrap(ScriptedAgent(reply, "pupil"), run=RunContext(breaker=CircuitBreaker("pupil")))
     async with asyncio.timeout(20):
         patient = asyncio.ensure_future(agent.complete(_ask(0)))
         await asyncio.sleep(0.05)
@@ -158,7 +157,7 @@ async def test_a_call_that_was_sent_before_still_gets_its_answer() -> None:
             return "on its way already"
         return BadKeyError("revoked meanwhile")
 
-    agent = wrap(ScriptedAgent(reply, "pupil"), breaker=Breaker("pupil"))
+    agent = wrap(ScriptedAgent(reply, "pupil"), run=RunContext(breaker=CircuitBreaker("pupil")))
     async with asyncio.timeout(20):
         early = asyncio.ensure_future(agent.complete(_ask(0)))
         await sent.wait()
@@ -171,7 +170,8 @@ async def test_a_call_that_was_sent_before_still_gets_its_answer() -> None:
 async def test_a_lost_agent_replays_and_a_later_session_asks_what_failed(tmp_path: Path) -> None:
     ledger = open_ledger(tmp_path / "ledger.sqlite")
     first = wrap(
-        _in_turn("known", QuotaExhaustedError("spent")), ledger=ledger, breaker=Breaker("pupil")
+        _in_turn("known", QuotaExhaustedError("spent")),
+        run=RunContext(ledger=ledger, breaker=CircuitBreaker("pupil")),
     )
     known = await first.complete(_ask(0))
     for number, error in ((1, QuotaExhaustedError), (2, AgentLostError)):
@@ -180,7 +180,7 @@ async def test_a_lost_agent_replays_and_a_later_session_asks_what_failed(tmp_pat
     assert (await first.complete(_ask(0))).call == known.call
 
     healed = _in_turn("one", "two")
-    again = wrap(healed, ledger=ledger, breaker=Breaker("pupil"))
+    again = wrap(healed, run=RunContext(ledger=ledger, breaker=CircuitBreaker("pupil")))
     texts = [(await again.complete(_ask(number))).text for number in range(3)]
     assert texts == ["known", "one", "two"]
     assert healed.calls == 2
@@ -189,7 +189,10 @@ async def test_a_lost_agent_replays_and_a_later_session_asks_what_failed(tmp_pat
 
 async def test_the_failures_of_a_lost_agent_are_kept_by_name(tmp_path: Path) -> None:
     ledger = open_ledger(tmp_path / "ledger.sqlite")
-    agent = wrap(_in_turn(BadKeyError("revoked")), ledger=ledger, breaker=Breaker("pupil"))
+    agent = wrap(
+        _in_turn(BadKeyError("revoked")),
+        run=RunContext(ledger=ledger, breaker=CircuitBreaker("pupil")),
+    )
     for number in range(3):
         with pytest.raises(PermanentError):
             await agent.complete(_ask(number))
@@ -198,12 +201,12 @@ async def test_the_failures_of_a_lost_agent_are_kept_by_name(tmp_path: Path) -> 
 
 
 async def test_giving_up_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
-    agent = Breaking(_in_turn(BadKeyError("no such key")), Breaker("pupil"))
+    agent = CircuitBreaking(_in_turn(BadKeyError("no such key")), CircuitBreaker("pupil"))
     for number in range(3):
         with pytest.raises(PermanentError):
             await agent.complete(_ask(number))
     assert [record.getMessage() for record in caplog.records] == [
-        "agent 'pupil' is given up: BadKeyError: no such key; the exam goes on without it"
+        "agent 'pupil' is disabled: BadKeyError: no such key; the run continues without it"
     ]
 
 
@@ -213,8 +216,8 @@ async def test_giving_up_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
 @pytest.mark.parametrize("error", [BadKeyError("HTTP 403"), UnknownModelError("HTTP 404")])
 async def test_one_such_reply_after_good_ones_does_not_end_an_agent(error: CallError) -> None:
     replies: list[CallError | str] = [*["fine"] * 30, error, *["fine"] * 3]
-    breaker = Breaker("pupil")
-    agent = wrap(_in_turn(*replies), breaker=breaker)
+    breaker = CircuitBreaker("pupil")
+    agent = wrap(_in_turn(*replies), run=RunContext(breaker=breaker))
     for number, reply in enumerate(replies):
         if reply == "fine":
             assert (await agent.complete(_ask(number))).text == "fine"
@@ -225,8 +228,8 @@ async def test_one_such_reply_after_good_ones_does_not_end_an_agent(error: CallE
 
 
 async def test_a_key_that_is_revoked_gives_the_agent_up_after_some_calls_in_a_row() -> None:
-    breaker = Breaker("pupil", give_up_after=3)
-    agent = wrap(_in_turn("fine", *[BadKeyError("revoked")] * 3), breaker=breaker)
+    breaker = CircuitBreaker("pupil", give_up_after=3)
+    agent = wrap(_in_turn("fine", *[BadKeyError("revoked")] * 3), run=RunContext(breaker=breaker))
     await agent.complete(_ask(0))
     for number in (1, 2, 3):
         with pytest.raises(BadKeyError):
@@ -241,9 +244,9 @@ REFUSED = NoServerError("no connection to http://127.0.0.1:9/v1: Connection refu
 async def test_an_agent_that_nobody_answers_for_is_told_at_once_and_given_up_with_its_first_call(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    breaker = Breaker("pupil")
+    breaker = CircuitBreaker("pupil")
     inner = ScriptedAgent(lambda request: REFUSED, "pupil")
-    agent = wrap(inner, LayerSettings(attempts=3), breaker=breaker)
+    agent = wrap(inner, LayerSettings(attempts=3), RunContext(breaker=breaker))
     with pytest.raises(NoServerError):
         await agent.complete(_ask(0))
     assert breaker.lost is not None
@@ -251,21 +254,21 @@ async def test_an_agent_that_nobody_answers_for_is_told_at_once_and_given_up_wit
     first, second = [record.getMessage() for record in caplog.records]
     assert "http://127.0.0.1:9/v1" in first
     assert "tried again for about 20 seconds" in first
-    assert "is given up" in second
+    assert "is disabled" in second
     with pytest.raises(AgentLostError, match="Connection refused"):
         await agent.complete(_ask(1))
 
 
 async def test_a_server_that_starts_meanwhile_is_asked() -> None:
-    breaker = Breaker("pupil")
-    agent = wrap(_in_turn(REFUSED, "fine"), LayerSettings(attempts=2), breaker=breaker)
+    breaker = CircuitBreaker("pupil")
+    agent = wrap(_in_turn(REFUSED, "fine"), LayerSettings(attempts=2), RunContext(breaker=breaker))
     assert (await agent.complete(_ask(0))).text == "fine"
     assert breaker.lost is None
 
 
 async def test_a_server_that_goes_away_later_is_waited_for_as_an_overload_is() -> None:
-    breaker = Breaker("pupil")
-    agent = wrap(_in_turn("fine", REFUSED), LayerSettings(attempts=1), breaker=breaker)
+    breaker = CircuitBreaker("pupil")
+    agent = wrap(_in_turn("fine", REFUSED), LayerSettings(attempts=1), RunContext(breaker=breaker))
     await agent.complete(_ask(0))
     with pytest.raises(ConnectionFailedError) as caught:
         await agent.complete(_ask(1))

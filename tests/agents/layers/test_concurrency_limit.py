@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from peerexam.agents.function import ScriptedAgent
-from peerexam.agents.layers.concurrency_limit import Gate
-from peerexam.agents.layers.rate_limited import Limited
+from peerexam.agents.layers.concurrency_limit import ConcurrencyLimit
+from peerexam.agents.layers.rate_limited import RateLimited
 from peerexam.agents.layers.retrying import Retrying
-from peerexam.agents.layers.stack import LayerSettings, wrap
+from peerexam.agents.layers.stack import LayerSettings, RunContext, wrap
 from peerexam.calls import Message, Request
 from peerexam.errors import BadKeyError, CallError, OverloadedError, RateLimitedError
 from peerexam.ledger.sqlite.ledger import SqliteLedger
@@ -21,107 +21,107 @@ def ask(number: int) -> Request:
     return Request((Message("user", str(number)),))
 
 
-async def a_round(gate: Gate, calls: int, *, refused: bool = False) -> int:
+async def a_round(slots: ConcurrencyLimit, calls: int, *, refused: bool = False) -> int:
     """That many calls at once; those inside are answered or refused. Returns how many they were.
 
-    The rest goes away again, so that the next round finds the gate empty.
+    The rest goes away again, so that the next round finds all slots free.
     """
-    tasks = [asyncio.create_task(gate.enter()) for _ in range(calls)]
+    tasks = [asyncio.create_task(slots.enter()) for _ in range(calls)]
     await asyncio.sleep(0)
     inside = [task for task in tasks if task.done()]
     for task in inside:
         if refused:
-            gate.pushed_back(task.result())
+            slots.pushed_back(task.result())
         else:
-            gate.succeeded(task.result())
-        gate.leave()  # lets the next one in, as in a run
+            slots.succeeded(task.result())
+        slots.leave()  # lets the next one in, as in a run
     late = [task for task in tasks if task not in inside]
     for task in late:
         task.cancel()
     await asyncio.wait(late or tasks)
-    for _ in range(gate.inside):
-        gate.leave()
+    for _ in range(slots.inside):
+        slots.leave()
     return len(inside)
 
 
 async def test_the_number_doubles_a_round_until_the_first_push_back_and_then_grows_by_one() -> None:
-    gate = Gate(64, start=4)
-    assert [await a_round(gate, 100) for _ in range(3)] == [4, 8, 16]
-    await a_round(gate, 100, refused=True)
-    assert gate.limit == 16, "32 had been reached, and many refusals of one round cut once"
+    slots = ConcurrencyLimit(64, start=4)
+    assert [await a_round(slots, 100) for _ in range(3)] == [4, 8, 16]
+    await a_round(slots, 100, refused=True)
+    assert slots.limit == 16, "32 had been reached, and many refusals of one round cut once"
     # Additive: 16 answers make room for about one more (1/16 + 1/16.06 + …), two rounds for two.
-    await a_round(gate, 100)
-    await a_round(gate, 100)
-    assert gate.limit == 17
+    await a_round(slots, 100)
+    await a_round(slots, 100)
+    assert slots.limit == 17
 
 
 async def test_it_never_leaves_one_to_the_ceiling() -> None:
-    gate = Gate(3, start=2)
+    slots = ConcurrencyLimit(3, start=2)
     for _ in range(5):
-        await a_round(gate, 10)
-    assert gate.limit == 3
+        await a_round(slots, 10)
+    assert slots.limit == 3
     for _ in range(5):
-        await a_round(gate, 10, refused=True)
-    assert gate.limit == 1
-    assert await a_round(gate, 10) == 1
+        await a_round(slots, 10, refused=True)
+    assert slots.limit == 1
+    assert await a_round(slots, 10) == 1
 
 
 async def test_a_line_that_is_not_full_is_no_reason_to_make_it_wider() -> None:
-    gate = Gate(64, start=8)
+    slots = ConcurrencyLimit(64, start=8)
     for _ in range(5):
-        await a_round(gate, 3)
-    assert gate.limit == 8
+        await a_round(slots, 3)
+    assert slots.limit == 8
 
 
 async def test_a_fixed_number_stays() -> None:
-    gate = Gate(8)
-    await a_round(gate, 20, refused=True)
-    assert gate.limit == 8
-    assert await a_round(gate, 20) == 8
+    slots = ConcurrencyLimit(8)
+    await a_round(slots, 20, refused=True)
+    assert slots.limit == 8
+    assert await a_round(slots, 20) == 8
 
 
 async def test_what_was_sent_before_a_cut_neither_cuts_nor_grows() -> None:
-    gate = Gate(64, start=8)
-    early = [await gate.enter() for _ in range(8)]
-    gate.pushed_back(early[0])
-    assert gate.limit == 4
+    slots = ConcurrencyLimit(64, start=8)
+    early = [await slots.enter() for _ in range(8)]
+    slots.pushed_back(early[0])
+    assert slots.limit == 4
     await asyncio.sleep(0.01)
     for entered in early[1:4]:
-        gate.pushed_back(entered)
+        slots.pushed_back(entered)
     for entered in early[4:]:
-        gate.succeeded(entered)
-    assert gate.limit == 4
+        slots.succeeded(entered)
+    assert slots.limit == 4
 
 
 async def test_a_wait_that_the_provider_asks_for_is_kept_to_by_all() -> None:
-    gate = Gate(8)
-    entered = await gate.enter()
-    gate.pushed_back(entered, retry_after=0.2)
-    gate.leave()
+    slots = ConcurrencyLimit(8)
+    entered = await slots.enter()
+    slots.pushed_back(entered, retry_after=0.2)
+    slots.leave()
     loop = asyncio.get_running_loop()
     started = loop.time()
-    await gate.enter()
+    await slots.enter()
     assert loop.time() - started > 0.15
 
 
 async def test_an_hour_that_it_asks_for_is_not_waited_by_those_behind() -> None:
-    gate = Gate(8)
-    gate.pushed_back(await gate.enter(), retry_after=3600.0)
+    slots = ConcurrencyLimit(8)
+    slots.pushed_back(await slots.enter(), retry_after=3600.0)
     async with asyncio.timeout(1):
-        await gate.enter()
+        await slots.enter()
 
 
 class Crowd:
-    """Some who wait at a gate, and some who are inside."""
+    """Some who wait for a slot, and some who are inside."""
 
-    def __init__(self, gate: Gate) -> None:
-        self.gate = gate
+    def __init__(self, slots: ConcurrencyLimit) -> None:
+        self.slots = slots
         self.outside: list[asyncio.Task[float]] = []
         self.inside: list[float] = []
 
     async def do(self, step: str) -> None:
         if step == "enter":
-            self.outside.append(asyncio.create_task(self.gate.enter()))
+            self.outside.append(asyncio.create_task(self.slots.enter()))
         elif step == "cancel" and self.outside:
             self.outside[-1].cancel()
         elif self.inside:
@@ -136,11 +136,11 @@ class Crowd:
     def _one_inside(self, step: str) -> None:
         if step == "leave":
             self.inside.pop()
-            self.gate.leave()
+            self.slots.leave()
         elif step == "yes":
-            self.gate.succeeded(self.inside[-1])
+            self.slots.succeeded(self.inside[-1])
         elif step == "no":
-            self.gate.pushed_back(self.inside[-1])
+            self.slots.pushed_back(self.inside[-1])
 
 
 @given(
@@ -150,13 +150,13 @@ class Crowd:
 )
 def test_places_are_neither_lost_nor_doubled(steps: list[str], ceiling: int, adapts: bool) -> None:
     async def run() -> None:
-        crowd = Crowd(Gate(ceiling, start=1 if adapts else None))
+        crowd = Crowd(ConcurrencyLimit(ceiling, start=1 if adapts else None))
         for step in steps:
             await crowd.do(step)
-            assert crowd.gate.inside == len(crowd.inside) <= ceiling
+            assert crowd.slots.inside == len(crowd.inside) <= ceiling
         while crowd.outside or crowd.inside:
             await crowd.do("leave")
-        assert crowd.gate.inside == 0
+        assert crowd.slots.inside == 0
 
     asyncio.run(run())
 
@@ -168,10 +168,10 @@ async def test_only_an_overload_is_a_push_back(error: type[CallError], limit: in
     def reply(request: Request) -> str:
         raise error("no")
 
-    agent = Limited(ScriptedAgent(reply), 64, adapt_from=16)
+    agent = RateLimited(ScriptedAgent(reply), 64, adapt_from=16)
     with pytest.raises(error):
         await agent.complete(ask(1))
-    assert agent.gate.limit == limit
+    assert agent.slots.limit == limit
 
 
 async def test_a_server_that_bears_four_at_once_is_soon_asked_by_few() -> None:
@@ -189,25 +189,25 @@ async def test_a_server_that_bears_four_at_once_is_soon_asked_by_few() -> None:
         answered += 1
         return "ok"
 
-    limited = Limited(ScriptedAgent(four_at_once), 64, adapt_from=16)
+    limited = RateLimited(ScriptedAgent(four_at_once), 64, adapt_from=16)
     agent = Retrying(limited, attempts=50, first=0.002, longest=0.01)
     async with asyncio.TaskGroup() as group:
         for number in range(400):
             group.create_task(agent.complete(ask(number)))
     assert answered == 400
-    assert limited.gate.limit <= 8
+    assert limited.slots.limit <= 8
     assert refused < 400, "without adapting, each of 400 is refused many times"
 
 
 async def test_replayed_calls_leave_no_trace_in_the_gate(tmp_path: Path) -> None:
     async with SqliteLedger.open(tmp_path / "l.sqlite") as ledger:
         inner = ScriptedAgent(lambda request: "ok")
-        agent = wrap(inner, LayerSettings(), ledger=ledger)
+        agent = wrap(inner, LayerSettings(), RunContext(ledger=ledger))
         await asyncio.gather(*(agent.complete(ask(number)) for number in range(40)))
-        again = wrap(inner, LayerSettings(), ledger=ledger)
+        again = wrap(inner, LayerSettings(), RunContext(ledger=ledger))
         limited = again
-        while not isinstance(limited, Limited):
+        while not isinstance(limited, RateLimited):
             limited = limited.inner  # type: ignore[attr-defined]
         await asyncio.gather(*(again.complete(ask(number)) for number in range(40)))
-        assert limited.gate.limit == 16
+        assert limited.slots.limit == 16
     assert inner.calls == 40

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from peerexam.agents.function import FunctionAgent
-from peerexam.agents.layers.draining import Flight, Landing, WindingUp, wind_up_by
-from peerexam.agents.layers.stack import LayerSettings, wrap
+from peerexam.agents.layers.draining import Draining, InFlightCall, ShutdownSignal, stop_by
+from peerexam.agents.layers.stack import LayerSettings, RunContext, wrap
 from peerexam.calls import Completion, Message, Request, request_key
 from peerexam.errors import OverloadedError, PermanentError, RateLimitedError
 from peerexam.ledger.sqlite.ledger import SqliteLedger
@@ -35,7 +35,7 @@ async def test_a_call_that_was_sent_reaches_the_ledger_when_the_run_is_called_of
 ) -> None:
     sent: list[str] = []
     async with SqliteLedger.open(tmp_path / "ledger.sqlite") as ledger:
-        agent = wrap(slow(0.2, sent), LayerSettings(), ledger=ledger)
+        agent = wrap(slow(0.2, sent), LayerSettings(), RunContext(ledger=ledger))
         task = asyncio.create_task(agent.complete(REQUEST))
         await call_off(task)
         assert task.cancelled()
@@ -48,7 +48,7 @@ async def test_a_call_that_was_sent_reaches_the_ledger_when_the_run_is_called_of
 async def test_who_is_told_twice_to_stop_still_lets_the_call_come_home(tmp_path: Path) -> None:
     """As in nested task groups, each of which calls off what is below it."""
     async with SqliteLedger.open(tmp_path / "ledger.sqlite") as ledger:
-        agent = wrap(slow(0.3, []), LayerSettings(), ledger=ledger)
+        agent = wrap(slow(0.3, []), LayerSettings(), RunContext(ledger=ledger))
         task = asyncio.create_task(agent.complete(REQUEST))
         for _ in range(3):
             await asyncio.sleep(0.05)
@@ -73,12 +73,12 @@ async def test_what_still_waits_for_its_place_is_not_sent() -> None:
 
 
 async def test_the_grace_ends_and_the_call_with_it() -> None:
-    agent = Landing(slow(30, []))
-    flight = Flight(agent.complete(REQUEST))
+    agent = Draining(slow(30, []))
+    call = InFlightCall(agent.complete(REQUEST))
     await asyncio.sleep(0.05)
     started = asyncio.get_running_loop().time()
-    await flight.land(grace=0.1)
-    assert flight.was_cancelled
+    await call.drain(grace=0.1)
+    assert call.was_cancelled
     assert asyncio.get_running_loop().time() - started < 10
 
 
@@ -94,7 +94,7 @@ async def test_an_attempt_that_fails_after_the_run_was_called_off_is_not_repeate
         raise OverloadedError("come again")
 
     async with SqliteLedger.open(tmp_path / "ledger.sqlite") as ledger:
-        agent = wrap(FunctionAgent("slow", overloaded), LayerSettings(), ledger=ledger)
+        agent = wrap(FunctionAgent("slow", overloaded), LayerSettings(), RunContext(ledger=ledger))
         task = asyncio.create_task(agent.complete(REQUEST))
         await call_off(task)
         assert task.cancelled()
@@ -107,7 +107,7 @@ async def test_between_two_attempts_nothing_is_waited_for(tmp_path: Path) -> Non
         raise RateLimitedError("come again", 5.0)
 
     async with SqliteLedger.open(tmp_path / "ledger.sqlite") as ledger:
-        agent = wrap(FunctionAgent("slow", limited), LayerSettings(), ledger=ledger)
+        agent = wrap(FunctionAgent("slow", limited), LayerSettings(), RunContext(ledger=ledger))
         task = asyncio.create_task(agent.complete(REQUEST))
         started = asyncio.get_running_loop().time()
         await call_off(task)
@@ -120,20 +120,20 @@ async def test_errors_pass_as_they_are() -> None:
         raise ZeroDivisionError("a bug")
 
     with pytest.raises(PermanentError, match="a bug"):
-        await Landing(FunctionAgent("broken", broken)).complete(REQUEST)
+        await Draining(FunctionAgent("broken", broken)).complete(REQUEST)
 
 
-async def test_a_program_that_winds_up_sends_nothing_more_and_has_one_grace_for_all() -> None:
+async def test_a_program_that_shuts_down_sends_nothing_more_and_has_one_grace_for_all() -> None:
     sent: list[str] = []
-    flag = WindingUp()
-    wind_up_by(flag)
-    agent = Landing(slow(3600, sent))
-    flight = Flight(agent.complete(REQUEST))
+    shutdown = ShutdownSignal()
+    stop_by(shutdown)
+    agent = Draining(slow(3600, sent))
+    call = InFlightCall(agent.complete(REQUEST))
     await asyncio.sleep(0.05)
-    flag.begin()
+    shutdown.begin()
     with pytest.raises(asyncio.CancelledError):
-        await Flight(agent.complete(Request((Message("user", "And you?"),)))).wait()
+        await InFlightCall(agent.complete(Request((Message("user", "And you?"),)))).wait()
     assert sent == ["How are you?"]
-    flag.until = asyncio.get_running_loop().time()  # the grace has been used up by others
-    await asyncio.wait_for(flight.land(grace=3600), 60)
-    assert flight.was_cancelled
+    shutdown.until = asyncio.get_running_loop().time()  # the grace has been used up by others
+    await asyncio.wait_for(call.drain(grace=3600), 60)
+    assert call.was_cancelled

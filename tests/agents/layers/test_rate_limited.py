@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from peerexam.agents.function import ScriptedAgent
-from peerexam.agents.layers.concurrency_limit import Gate
-from peerexam.agents.layers.rate_limited import Limited, TokenBucket
+from peerexam.agents.layers.concurrency_limit import ConcurrencyLimit
+from peerexam.agents.layers.rate_limited import RateLimited, TokenBucket
 from peerexam.calls import Completion, Message, Request, Sampling, Usage
 from peerexam.errors import DeadlineExceededError
 
@@ -47,7 +47,7 @@ def test_never_more_at_once_than_allowed_and_as_many_as_allowed(
         return "ok"
 
     async def run() -> None:
-        agent = Limited(ScriptedAgent(reply), limit)
+        agent = RateLimited(ScriptedAgent(reply), limit)
         async with asyncio.TaskGroup() as group:
             for number in range(calls):
                 group.create_task(agent.complete(_ask(number)))
@@ -86,7 +86,9 @@ async def test_requests_a_minute_are_spread_evenly() -> None:
         starts.append(time.now)
         return "ok"
 
-    agent = Limited(ScriptedAgent(reply), 1, requests_per_minute=30, clock=time, sleep=time.sleep)
+    agent = RateLimited(
+        ScriptedAgent(reply), 1, requests_per_minute=30, clock=time, sleep=time.sleep
+    )
     for number in range(4):
         await agent.complete(_ask(number))
     assert starts == pytest.approx([0, 2, 4, 6])  # 60 s / 30
@@ -100,7 +102,7 @@ async def test_tokens_a_minute_are_counted_by_what_the_call_really_took() -> Non
         starts.append(time.now)
         return Completion("ok", usage=Usage(20, 100))
 
-    agent = Limited(ScriptedAgent(reply), 1, tokens_per_minute=60, clock=time, sleep=time.sleep)
+    agent = RateLimited(ScriptedAgent(reply), 1, tokens_per_minute=60, clock=time, sleep=time.sleep)
     for number in range(3):
         await agent.complete(_ask(number, max_tokens=5000))
     # One token a second: the estimate of about 5,000 is corrected to 120 each.
@@ -116,7 +118,7 @@ async def test_a_slot_is_free_again_after_an_error_and_after_a_cancelled_call() 
         return "ok"
 
     inner = ScriptedAgent(reply)
-    agent = Limited(inner, 1)
+    agent = RateLimited(inner, 1)
     with pytest.raises(RuntimeError):
         await agent.complete(_ask(1))
     with pytest.raises(TimeoutError):
@@ -136,8 +138,8 @@ async def test_the_agents_of_a_run_share_its_slots() -> None:
         inside -= 1
         return "ok"
 
-    slots = Gate(3)
-    agents = [Limited(ScriptedAgent(reply), 2, run_slots=slots) for _ in range(4)]
+    slots = ConcurrencyLimit(3)
+    agents = [RateLimited(ScriptedAgent(reply), 2, run_slots=slots) for _ in range(4)]
     async with asyncio.TaskGroup() as group:
         for number in range(20):
             group.create_task(agents[number % 4].complete(_ask(number)))
@@ -149,7 +151,7 @@ async def test_an_attempt_that_ends_with_the_deadline_halves_what_adapts() -> No
     async def never(request: Request) -> str:
         raise DeadlineExceededError("no answer within its deadline")
 
-    agent = Limited(ScriptedAgent(never), 64, adapt_from=16)
+    agent = RateLimited(ScriptedAgent(never), 64, adapt_from=16)
     with pytest.raises(DeadlineExceededError):
         await agent.complete(_ask(1))
-    assert agent.gate.limit == 8
+    assert agent.slots.limit == 8

@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from peerexam.agents.function import Reply, ScriptedAgent
-from peerexam.agents.layers.deadline import Deadline, Timed
-from peerexam.agents.layers.rate_limited import Limited
+from peerexam.agents.layers.attempt_timeout import AttemptTimeout
+from peerexam.agents.layers.deadline import Deadline
+from peerexam.agents.layers.rate_limited import RateLimited
 from peerexam.agents.layers.retrying import Retrying
 from peerexam.agents.layers.stack import LayerSettings
 from peerexam.calls import Message, Request
@@ -141,19 +142,19 @@ async def _hang(request: Request) -> str:
 
 async def test_an_attempt_that_takes_too_long_may_be_tried_again() -> None:
     with pytest.raises(CallTimeoutError, match=r"0\.01 seconds"):
-        await Timed(ScriptedAgent(_hang), 0.01).complete(ASK)
+        await AttemptTimeout(ScriptedAgent(_hang), 0.01).complete(ASK)
 
 
 async def test_a_deadline_ends_the_call_with_all_its_attempts() -> None:
     inner = ScriptedAgent(_hang)
-    agent = Deadline(Retrying(Timed(inner, 0.02), 1000, first=0.001), 0.1)
+    agent = Deadline(Retrying(AttemptTimeout(inner, 0.02), 1000, first=0.001), 0.1)
     with pytest.raises(DeadlineExceededError, match=r"0\.1 seconds"):
         await agent.complete(ASK)
     assert 2 <= inner.calls < 10
 
 
 async def test_an_inner_timeout_is_not_taken_for_the_layers_own() -> None:
-    for layer in (Timed, Deadline):
+    for layer in (AttemptTimeout, Deadline):
         with pytest.raises(TimeoutError, match="theirs"):
             await layer(_scripted([TimeoutError("theirs")]), 5).complete(ASK)
 
@@ -171,13 +172,13 @@ async def test_time_in_our_own_queue_does_not_count_against_the_deadline() -> No
         await asyncio.sleep(0.03)
         return "ok"
 
-    agent = Deadline(Limited(Timed(ScriptedAgent(slow), None), 1), 0.15)
+    agent = Deadline(RateLimited(AttemptTimeout(ScriptedAgent(slow), None), 1), 0.15)
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(agent.complete(ASK)) for _ in range(8)]
     assert [task.result().text for task in tasks] == ["ok"] * 8, "0.24 s of queue in all"
 
 
 async def test_a_deadline_runs_on_after_the_queue() -> None:
-    agent = Deadline(Limited(Timed(ScriptedAgent(_hang), None), 1), 0.05)
+    agent = Deadline(RateLimited(AttemptTimeout(ScriptedAgent(_hang), None), 1), 0.05)
     with pytest.raises(DeadlineExceededError):
         await agent.complete(ASK)

@@ -14,8 +14,8 @@ import pytest
 from peerexam.agents.base import Agent, Wrapper
 from peerexam.agents.function import FunctionAgent, ScriptedAgent
 from peerexam.agents.layers.budgets.meter import BudgetLimits, BudgetMeter
-from peerexam.agents.layers.stack import LayerSettings, assemble, wrap
-from peerexam.agents.pricing.priced import Price
+from peerexam.agents.layers.stack import LayerSettings, RunContext, assemble, wrap
+from peerexam.agents.pricing.priced import FlatPrice
 from peerexam.agents.recorded import RecordedAgent
 from peerexam.agents.spec import AgentSpec, parse_model
 from peerexam.calls import Completion, Message, Request, Sampling, request_key
@@ -52,9 +52,8 @@ async def test_an_overload_is_tried_again_and_only_the_answer_is_stored(
     meter = BudgetMeter(BudgetLimits(usd=1.0))
     agent = assemble(
         _spec(f"openai/m-1@{server.url}?temperature=0.5"),
-        LayerSettings(price=Price(1.0, 2.0)),
-        ledger=ledger,
-        meters=[meter],
+        LayerSettings(price=FlatPrice(1.0, 2.0)),
+        RunContext(ledger=ledger, meters=[meter]),
     )
     got = await agent.complete(ASK)
     assert (got.text, len(server.requests)) == ("The capital is Paris.", 3)
@@ -75,12 +74,12 @@ async def test_after_the_last_attempt_the_call_has_failed_and_a_later_run_asks_a
     replies = [chat_server.error(529, "Overloaded", {"retry-after-ms": "1"})]
     server = chat_server(lambda served: replies[0])
     spec = _spec(f"openai/m-1@{server.url}")
-    agent = assemble(spec, LayerSettings(attempts=1), ledger=ledger)
+    agent = assemble(spec, LayerSettings(attempts=1), RunContext(ledger=ledger))
     with pytest.raises(OverloadedError):
         await agent.complete(ASK)
     await agent.close()
     replies[0] = "now"
-    again = assemble(spec, LayerSettings(attempts=1), ledger=ledger)
+    again = assemble(spec, LayerSettings(attempts=1), RunContext(ledger=ledger))
     assert (await again.complete(ASK)).text == "now"
     await again.close()
 
@@ -95,7 +94,7 @@ async def test_unusable_answers_are_stored_each_as_what_it_is(
         return chat_server.completion("" if finish == "stop" else None, finish)
 
     server = chat_server(reply)
-    agent = assemble(_spec(f"openai/m-1@{server.url}"), ledger=ledger)
+    agent = assemble(_spec(f"openai/m-1@{server.url}"), run=RunContext(ledger=ledger))
     for finish, state in states.items():
         got = await agent.complete(Request((Message("user", finish),)))
         stored = await ledger.find(got.call)
@@ -114,7 +113,7 @@ async def test_no_key_reaches_the_disk(
     monkeypatch.setenv("OPENAI_API_KEY", SECRET)
     server = chat_server([chat_server.error(401, f"Incorrect key {SECRET}"), "ok"])
     ledger = open_ledger(tmp_path / "ledger.sqlite")
-    agent = assemble(_spec(f"openai/m-1@{server.url}"), ledger=ledger)
+    agent = assemble(_spec(f"openai/m-1@{server.url}"), run=RunContext(ledger=ledger))
     with suppress(Exception):
         await agent.complete(ASK)
     await agent.complete(Request((Message("user", "else"),)))
@@ -127,8 +126,8 @@ async def test_no_key_reaches_the_disk(
 
 async def test_one_model_with_two_settings_is_two_agents(ledger: Ledger) -> None:
     inner = ScriptedAgent(lambda request: f"at {request.sampling.temperature}")
-    cold = wrap(inner, LayerSettings(temperature=0.0), ledger=ledger)
-    hot = wrap(inner, LayerSettings(temperature=1.0), ledger=ledger)
+    cold = wrap(inner, LayerSettings(temperature=0.0), RunContext(ledger=ledger))
+    hot = wrap(inner, LayerSettings(temperature=1.0), RunContext(ledger=ledger))
     assert (await cold.complete(ASK)).text == "at 0.0"
     assert (await hot.complete(ASK)).text == "at 1.0"
 
@@ -138,7 +137,7 @@ async def test_the_same_question_asked_at_once_is_one_call_and_counts_once(
 ) -> None:
     inner = ScriptedAgent(lambda request: "ok")
     meter = BudgetMeter(BudgetLimits(calls=1))
-    agent = wrap(inner, ledger=ledger, meters=[meter])
+    agent = wrap(inner, run=RunContext(ledger=ledger, meters=[meter]))
     async with asyncio.TaskGroup() as group:
         for _ in range(5):
             group.create_task(agent.complete(ASK))
@@ -147,7 +146,7 @@ async def test_the_same_question_asked_at_once_is_one_call_and_counts_once(
 
 async def test_a_reached_budget_is_not_stored_as_a_failure(ledger: Ledger) -> None:
     inner = ScriptedAgent(lambda request: "ok")
-    agent = wrap(inner, ledger=ledger, meters=[BudgetMeter(BudgetLimits(calls=0))])
+    agent = wrap(inner, run=RunContext(ledger=ledger, meters=[BudgetMeter(BudgetLimits(calls=0))]))
     with pytest.raises(BudgetReachedError):
         await agent.complete(ASK)
     assert await ledger.find(request_key(inner.fingerprint, ASK)) is None
@@ -161,7 +160,7 @@ async def test_who_watches_paid_calls_sees_no_replay(ledger: Ledger) -> None:
             seen.append(request)
             return await self.inner.complete(request)
 
-    agent = wrap(ScriptedAgent(lambda request: "ok"), ledger=ledger, paid=Watching)
+    agent = wrap(ScriptedAgent(lambda request: "ok"), run=RunContext(ledger=ledger, paid=Watching))
     await agent.complete(ASK)
     await agent.complete(ASK)
     assert len(seen) == 1
@@ -171,7 +170,7 @@ async def test_recorded_answers_get_no_layers(tmp_path: Path) -> None:
     path = tmp_path / "old.jsonl"
     path.write_text(json.dumps({"question_id": "q", "answer": "So."}))
     usd = BudgetMeter(BudgetLimits(usd=1.0))
-    agent = assemble(_spec(f"file/{path}"), meters=[usd])
+    agent = assemble(_spec(f"file/{path}"), run=RunContext(meters=[usd]))
     assert isinstance(agent, RecordedAgent)
     assert agent.answer_for("q", None).text == "So."
 
@@ -183,7 +182,7 @@ async def test_what_runs_in_this_process_costs_nothing_and_has_no_limit_on_an_at
 
     settings = LayerSettings(timeout=0.01)
     meter = BudgetMeter(BudgetLimits(usd=0.0))
-    agent = wrap(FunctionAgent("mine", slow), settings, meters=[meter], in_process=True)
+    agent = wrap(FunctionAgent("mine", slow), settings, RunContext(meters=[meter]), in_process=True)
     got = await agent.complete(ASK)
     assert (got.text, got.cost) == ("ok", 0.0)
 
@@ -191,7 +190,8 @@ async def test_what_runs_in_this_process_costs_nothing_and_has_no_limit_on_an_at
 def test_a_dollar_budget_and_an_agent_without_a_price_do_not_go_together() -> None:
     with pytest.raises(SetupError, match="price"):
         assemble(
-            _spec("openai/m-1@http://127.0.0.1:1/v1"), meters=[BudgetMeter(BudgetLimits(usd=1.0))]
+            _spec("openai/m-1@http://127.0.0.1:1/v1"),
+            run=RunContext(meters=[BudgetMeter(BudgetLimits(usd=1.0))]),
         )
 
 

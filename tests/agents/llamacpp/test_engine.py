@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from peerexam.agents.llamacpp import shared as llama_shared
+from peerexam.agents.llamacpp import agent as llama_agent
 from peerexam.agents.llamacpp.agent import Drawing, LlamaAgent
 from peerexam.agents.llamacpp.engine import EngineSettings, LlamaEngine
 from peerexam.agents.local import weights
@@ -32,9 +32,9 @@ def engine_settings() -> EngineSettings:
 
 @pytest.fixture(scope="module")
 def engine(engine_settings: EngineSettings) -> Iterator[LlamaEngine]:
-    engine = llama_shared.acquire(engine_settings)
+    engine = llama_agent.acquire(engine_settings)
     yield engine
-    llama_shared.release(engine)
+    llama_agent.release(engine)
 
 
 @pytest.fixture
@@ -247,9 +247,9 @@ async def test_agents_with_the_same_weights_share_one_engine(
 ) -> None:
     await agent.complete(ask("x", max_tokens=1))
     await base.complete(ask("x", max_tokens=1))
-    again = llama_shared.acquire(engine.settings)
+    again = llama_agent.acquire(engine.settings)
     assert again is engine
-    llama_shared.release(again)
+    llama_agent.release(again)
     await agent.close()
     await agent.close()
     assert (await base.complete(ask("x", max_tokens=1))).usage.completion_tokens == 1
@@ -260,11 +260,11 @@ async def test_the_last_to_close_frees_the_engine(engine_settings: EngineSetting
     small = EngineSettings(engine_settings.weights, 64, 1, engine_settings.threads)
     agent = LlamaAgent("small", small)
     await agent.complete(ask("Hi", max_tokens=1))
-    held = llama_shared.acquire(small)
-    llama_shared.release(held)
+    held = llama_agent.acquire(small)
+    llama_agent.release(held)
     await agent.close()
-    fresh = llama_shared.acquire(small)
-    llama_shared.release(fresh)
+    fresh = llama_agent.acquire(small)
+    llama_agent.release(fresh)
     assert fresh is not held
 
 

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from peerexam.agents.function import ScriptedAgent
 from peerexam.agents.layers.budgets.meter import BudgetLimits, BudgetMeter
-from peerexam.agents.layers.stack import LayerSettings, assemble, wrap
-from peerexam.agents.pricing.priced import Price
+from peerexam.agents.layers.stack import LayerSettings, RunContext, assemble, wrap
+from peerexam.agents.pricing.priced import FlatPrice
 from peerexam.agents.pricing.prices import Quote, price_of
 from peerexam.agents.registry import register, unregister
 from peerexam.agents.spec import AgentSpec, parse_model
@@ -98,8 +98,8 @@ def test_an_endpoint_from_the_environment_counts(monkeypatch: pytest.MonkeyPatch
 
 
 def test_the_exams_own_price_wins_over_the_list() -> None:
-    quote = price_of(spec_of("openai/gpt-4o"), Price(1.0, 2.0))
-    assert quote == Quote(Price(1.0, 2.0), "config")
+    quote = price_of(spec_of("openai/gpt-4o"), FlatPrice(1.0, 2.0))
+    assert quote == Quote(FlatPrice(1.0, 2.0), "config")
     assert quote.to_json() == {"input": 1.0, "output": 2.0, "source": "config"}
 
 
@@ -212,7 +212,7 @@ async def test_a_list_price_is_charged_where_the_exam_sets_none() -> None:
     agent = wrap(scripted(), listed=quote.tariff)
     # 0.15 and 0.60 dollars a million, gpt-4o-mini's price since July 2024
     assert (await agent.complete(ASK)).cost == pytest.approx(0.00045)
-    agent = wrap(scripted(), LayerSettings(price=Price(1.0, 1.0)), listed=quote.tariff)
+    agent = wrap(scripted(), LayerSettings(price=FlatPrice(1.0, 1.0)), listed=quote.tariff)
     assert (await agent.complete(ASK)).cost == pytest.approx(0.0015)
     assert (await wrap(scripted()).complete(ASK)).cost is None
 
@@ -227,9 +227,11 @@ async def test_a_dollar_budget_takes_a_model_that_is_in_the_list(
     pytest.importorskip("openai")
     monkeypatch.setenv("OPENAI_API_KEY", "sk-not-a-key-0123456789")
     meter = BudgetMeter(BudgetLimits(usd=1.0))
-    await assemble(spec_of("openai/gpt-4o-mini"), meters=[meter]).close()
+    await assemble(spec_of("openai/gpt-4o-mini"), run=RunContext(meters=[meter])).close()
     with pytest.raises(SetupError, match="price of agent 'pupil' is unknown"):
-        assemble(spec_of("openai/gpt-4o-mini@https://llm.example.org/v1"), meters=[meter])
+        assemble(
+            spec_of("openai/gpt-4o-mini@https://llm.example.org/v1"), run=RunContext(meters=[meter])
+        )
 
 
 WITHOUT_THE_LIST = """

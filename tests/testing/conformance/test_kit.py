@@ -94,12 +94,12 @@ class TestLocal(AgentConformance):
     @classmethod
     def _weights_stay_loaded(cls) -> Iterator[None]:
         pytest.importorskip("xllamacpp")
-        from peerexam.agents.llamacpp import shared as llama_shared
+        from peerexam.agents.llamacpp import agent as llama_agent
         from peerexam.agents.llamacpp.provider import engine_settings
 
-        engine = llama_shared.acquire(engine_settings(weights.locate("smollm2"), cls.options))
+        engine = llama_agent.acquire(engine_settings(weights.locate("smollm2"), cls.options))
         yield
-        llama_shared.release(engine)
+        llama_agent.release(engine)
 
     def make_agent(self) -> Agent:
         return create_agent(AgentSpec("smol", "local", "smollm2", options=self.options))

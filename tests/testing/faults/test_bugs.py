@@ -12,7 +12,7 @@ import pytest
 
 from peerexam.agents.base import Agent, Provider
 from peerexam.agents.function import FunctionAgent
-from peerexam.agents.layers.stack import LayerSettings, wrap
+from peerexam.agents.layers.stack import LayerSettings, RunContext, wrap
 from peerexam.calls import Completion, Message, Request, request_key
 from peerexam.ledger.opening import open_ledger
 from peerexam.protocols.config.models import ExamConfig
@@ -48,7 +48,7 @@ async def test_an_exception_from_an_agents_own_code_is_raised_and_not_tried_agai
 ) -> None:
     ledger = open_ledger(tmp_path / "ledger.sqlite")
     buggy = Buggy("buggy", bug)
-    agent = wrap(buggy, LayerSettings(attempts=6), ledger=ledger)
+    agent = wrap(buggy, LayerSettings(attempts=6), RunContext(ledger=ledger))
     with pytest.raises(type(bug)) as caught:
         await agent.complete(ASK)
     assert caught.value is bug

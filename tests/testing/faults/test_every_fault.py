@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 import pytest
 
 from peerexam.agents.base import Agent
-from peerexam.agents.layers.circuit_breaker import Breaker
-from peerexam.agents.layers.rate_limited import Limited
+from peerexam.agents.layers.circuit_breaker import CircuitBreaker
+from peerexam.agents.layers.rate_limited import RateLimited
 from peerexam.agents.layers.retrying import Retrying
-from peerexam.agents.layers.stack import ADAPT_FROM, LayerSettings, assemble
+from peerexam.agents.layers.stack import ADAPT_FROM, LayerSettings, RunContext, assemble
 from peerexam.agents.spec import AgentSpec
 from peerexam.calls import Completion, Message, Request, Sampling, request_key
 from peerexam.errors import AgentLostError, CallError, DeadlineExceededError
@@ -181,14 +181,14 @@ async def connect(
             server: FaultServer,
             timeout: float = 30.0,
             attempts: int = 2,
-            breaker: Breaker | None = None,
+            breaker: CircuitBreaker | None = None,
         ) -> Agent:
             url = server.openai_url if provider == "openai" else server.anthropic_url
             spec = AgentSpec(
                 "pupil", provider, "m-1", url, f"{provider.upper()}_API_KEY", {"client": client}
             )
             settings = LayerSettings(timeout=timeout, attempts=attempts)
-            agent = assemble(spec, settings, ledger=ledger, breaker=breaker)
+            agent = assemble(spec, settings, RunContext(ledger=ledger, breaker=breaker))
             _wait_in_no_time(agent, attempts, waits)
             stack.push_async_callback(agent.close)
             return agent
@@ -209,9 +209,9 @@ def patience(fault: Fault, *, short: float) -> float:
 
 def limit_of(agent: Any) -> int:
     """How many calls may be made at once now."""
-    while not isinstance(agent, Limited):
+    while not isinstance(agent, RateLimited):
         agent = agent.inner
-    return agent.gate.limit
+    return agent.slots.limit
 
 
 async def stored(agent: Agent, ledger: Ledger) -> Completion | Failure | None:
@@ -315,12 +315,12 @@ REJECTED: list[Fault | Reply] = [
 async def test_a_bad_key_model_or_quota_disables_the_agent_at_once(
     fault: Fault | Reply, connect: Connect, waits: Waits
 ) -> None:
-    breaker = Breaker("pupil")
+    breaker = CircuitBreaker("pupil")
     with FaultServer([fault, PARIS], NUMBERS) as server:
         agent = connect(server, breaker=breaker)
         with pytest.raises(CallError):
             await agent.complete(ASK)
-        with pytest.raises(AgentLostError, match="agent 'pupil' was given up"):
+        with pytest.raises(AgentLostError, match="agent 'pupil' was disabled"):
             await agent.complete(Request((Message("user", "And of Italy?"),)))
     assert breaker.lost is not None
     assert (len(server.requests), waits) == (1, [])
@@ -330,7 +330,7 @@ async def test_a_bad_key_model_or_quota_disables_the_agent_at_once(
     "fault", [fault for fault in [*FAULTS] if fault not in (*REJECTED, F.CONNECTION_REFUSED)]
 )
 async def test_no_other_fault_of_one_call_disables_an_agent(fault: Fault, connect: Connect) -> None:
-    breaker = Breaker("pupil")
+    breaker = CircuitBreaker("pupil")
     with FaultServer([fault], NUMBERS) as server, suppress(CallError):
         await connect(server, patience(fault, short=0.2), breaker=breaker).complete(ASK)
     assert breaker.lost is None

@@ -13,7 +13,7 @@ import pytest
 
 from peerexam.agents.base import Agent
 from peerexam.agents.layers.retrying import Retrying
-from peerexam.agents.layers.stack import LayerSettings, assemble
+from peerexam.agents.layers.stack import LayerSettings, RunContext, assemble
 from peerexam.agents.spec import AgentSpec
 from peerexam.calls import Completion, Message, Request, Sampling, request_key
 from peerexam.errors import OverloadedError, PermanentError
@@ -77,7 +77,9 @@ async def connect(
             spec = AgentSpec(
                 "pupil", client.provider, model, url, f"{client.provider.upper()}_API_KEY", options
             )
-            agent = assemble(spec, LayerSettings(temperature=temperature), ledger=ledger)
+            agent = assemble(
+                spec, LayerSettings(temperature=temperature), RunContext(ledger=ledger)
+            )
             _wait_in_no_time(agent)
             stack.push_async_callback(agent.close)
             return agent

@@ -242,14 +242,14 @@ class HfAgent(Provider):
         used = 0 if loaded.is_encoder_decoder else prompt
         if max(prompt, used + least) <= context and least <= context - used:
             return context - used
-        mend = (
+        hint = (
             ""
             if context == loaded.context and loaded.context_is_fixed
             else ("; a larger one is set by the option max_context")
         )
         raise ContextTooLongError(
             f"{prompt} tokens of prompt and {least} to follow do not fit into the context of "
-            f"{context} tokens{mend}"
+            f"{context} tokens{hint}"
         )
 
     def _check_context(self, engine: HfEngine) -> None:

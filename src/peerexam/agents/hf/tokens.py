@@ -13,7 +13,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from peerexam.agents.hosted.utf8 import sendable
+from peerexam.agents.hosted.utf8 import valid_utf8
 from peerexam.agents.local.prompts import parted, takes_parts
 from peerexam.errors import PermanentError, UnusableModelError
 
@@ -57,7 +57,7 @@ class HfTokenizer:
         """
         with self._lock:
             ids: list[int] = self._tokenizer(
-                sendable(text),
+                valid_utf8(text),
                 add_special_tokens=start and not control,
                 split_special_tokens=not control,
                 verbose=False,  # too long a text is the agent's business

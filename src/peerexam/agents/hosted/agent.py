@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from peerexam.agents.base import Feature, Provider
 from peerexam.agents.hosted.rejections import Rejection, naming, refused_parameter, rejection_in
 from peerexam.agents.hosted.transport.base import Wire, WireReply
-from peerexam.agents.redaction import Blot
+from peerexam.agents.redaction import Redactor
 from peerexam.calls import Completion, Json, Request
 from peerexam.errors import BadKeyError, CallError, OverloadedError
 
@@ -46,7 +46,7 @@ class HostedAgent(Provider):
         model: The model's name at the endpoint.
         dialect: How requests are put to it.
         wire: Sends them.
-        blot: Blots its keys out.
+        redactor: Redacts its keys.
         extra: Fields sent with every call.
         keyless: Said beside an error about the key where none was sent; empty where one was.
     """
@@ -60,7 +60,7 @@ class HostedAgent(Provider):
         model: str,
         dialect: Dialect,
         wire: Wire,
-        blot: Blot,
+        redactor: Redactor,
         extra: Mapping[str, Any],
         keyless: str = "",
     ) -> None:
@@ -68,7 +68,7 @@ class HostedAgent(Provider):
         self._model = model
         self._dialect = dialect
         self._wire = wire
-        self._blot = blot
+        self._redactor = redactor
         self._extra = extra
         self._keyless = keyless
 
@@ -90,9 +90,9 @@ class HostedAgent(Provider):
         # Raised outside of `except`, and so without a context: that one may hold a key.
         failure: CallError
         try:
-            return self._blot.completion(await self._answered(request))
+            return self._redactor.completion(await self._answered(request))
         except CallError as error:
-            failure = self._blot.error(error)
+            failure = self._redactor.error(error)
         raise failure
 
     async def close(self) -> None:
@@ -125,7 +125,7 @@ class HostedAgent(Provider):
         """
         try:
             body = reply.json()
-            rejection = rejection_in(reply, body, self._model, self._blot)
+            rejection = rejection_in(reply, body, self._model, self._redactor)
             if rejection is None:
                 return self._read(body, reply.latency, request)
         except CallError:

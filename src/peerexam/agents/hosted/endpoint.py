@@ -224,7 +224,7 @@ def without_login(url: str) -> tuple[str, dict[str, str]]:
 
 
 def secrets_of(key: str, url: str) -> tuple[str, ...]:
-    """Every text that must be blotted out of what a server says, the longest first.
+    """Every text that must be redacted from what a server says, the longest first.
 
     They are the key, the URL's login, and values of its query, as far as they can be secrets:
     see `is_secret`. A version such as `2024-10-21` is none.

@@ -52,8 +52,8 @@ _WORDS_TO_STATUS = (
 class Rejection:
     """One error reply, read without trusting its shape.
 
-    Its texts are the server's own, so that they can be matched; who shows or keeps one blots keys
-    out of it first.
+    Its texts are the server's own, so that they can be matched; who shows or keeps one redacts keys
+    in it first.
 
     Attributes:
         status: The HTTP status, or the one that an error inside a 200 amounts to.
@@ -108,7 +108,7 @@ def read_rejection(status: int, headers: Mapping[str, str], body: Any) -> Reject
 
 
 def rejection_in(
-    reply: WireReply, body: Any, model: str, blot: Callable[[str], str]
+    reply: WireReply, body: Any, model: str, redact: Callable[[str], str]
 ) -> Rejection | None:
     """What a server said instead of answering, None where it answered.
 
@@ -116,7 +116,7 @@ def rejection_in(
         reply: The whole reply.
         body: Its JSON, None where it is none.
         model: The model, for messages.
-        blot: Blots keys out of what is quoted.
+        redact: Redacts keys in what is quoted.
 
     Raises:
         OverloadedError: It is an answer by its status, and cannot be read.
@@ -125,19 +125,19 @@ def rejection_in(
         said = reply.text if body is None else body
         return read_rejection(reply.status, reply.headers, said)
     if body is None:
-        raise unreadable(reply, model, blot(reply.text[:_LONGEST_READ]))
+        raise unreadable(reply, model, redact(reply.text[:_LONGEST_READ]))
     return read_rejection(200, reply.headers, body) if _tells_of_an_error(body) else None
 
 
-def error_of(rejection: Rejection, model: str, blot: Callable[[str], str] = str) -> CallError:
+def error_of(rejection: Rejection, model: str, redact: Callable[[str], str] = str) -> CallError:
     """The error of ours that a rejection is.
 
     Args:
         rejection: What the server said.
         model: The model, for the message.
-        blot: Blots keys out of the message, which is cut after that at 500 characters.
+        redact: Redacts keys in the message, which is cut after that at 500 characters.
     """
-    said = blot(rejection.message)[:_LONGEST_MESSAGE]
+    said = redact(rejection.message)[:_LONGEST_MESSAGE]
     message = f"{said} (HTTP {rejection.status}, model {model})"
     no_money = _OUT_OF_MONEY.search(f"{rejection.code} {rejection.kind}")
     if no_money or rejection.status == 402:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 
-def sendable(text: str) -> str:
+def valid_utf8(text: str) -> str:
     r"""Lone surrogates, which models do write, have no UTF-8: they become replacement characters.
 
-    >>> sendable("one \ud800 two") == "one \ufffd two"
+    >>> valid_utf8("one \ud800 two") == "one \ufffd two"
     True
     """
     if text.isascii():

@@ -34,7 +34,7 @@ from peerexam.agents.langchain.clients import OpenModel, open_model
 from peerexam.agents.langchain.errors import read_failure
 from peerexam.agents.langchain.identity import identity_of, model_name, secrets_of
 from peerexam.agents.langchain.reply import read_broken_off, read_result
-from peerexam.agents.redaction import Blot, is_secret
+from peerexam.agents.redaction import Redactor, is_secret
 from peerexam.agents.spec import AgentSpec
 from peerexam.calls import Completion, Request
 from peerexam.errors import (
@@ -44,7 +44,7 @@ from peerexam.errors import (
     SetupError,
 )
 
-_MENDS = {"json_schema": "where its server can, set the option json_schema: true"}
+_HINTS = {"json_schema": "where its server can, set the option json_schema: true"}
 _FIELDS = {
     "temperature": ("temperature",),
     "top_p": ("top_p",),
@@ -90,7 +90,7 @@ class LangChainAgent(Provider):
         super().__init__(name, identity_of(model, bound), ("chat", *features))
         self._chat = model
         self._bound = dict(bound or {})
-        self._blot = Blot(filter(is_secret, secrets_of(model)))
+        self._redactor = Redactor(filter(is_secret, secrets_of(model)))
         self._model = model_name(model)
         self._dialect = Dialect(self._model, limit_name="max_tokens", limit_is_fixed=True)
         self._open: OpenModel | None = None
@@ -106,12 +106,12 @@ class LangChainAgent(Provider):
             RetryableError: Rate limit, overload, time-out, no connection, unreadable reply.
             PermanentError: Anything that would fail again.
         """
-        self.refuse_unclaimed(request, _MENDS)
+        self.refuse_unclaimed(request, _HINTS)
         failure: CallError
         try:
-            return self._blot.completion(await self._answered(request))
+            return self._redactor.completion(await self._answered(request))
         except CallError as error:
-            failure = self._blot.error(error)
+            failure = self._redactor.error(error)
         raise failure
 
     async def _answered(self, request: Request) -> Completion:
@@ -149,7 +149,7 @@ class LangChainAgent(Provider):
             raise
         except Exception as error:  # whatever the SDK below raises; what it is, is read from it
             latency = time.perf_counter() - started
-            failure = _what_failed(error, self._model, latency, left_out, self._blot)
+            failure = _what_failed(error, self._model, latency, left_out, self._redactor)
         if isinstance(failure, CallError):
             raise failure
         if failure is not None or result is None:
@@ -205,14 +205,14 @@ class LangChainAgent(Provider):
 
     def _refusal(self, rejection: Rejection, sent: Mapping[str, Any]) -> CallError:
         name = refused_parameter(rejection, sent) or rejection.param
-        return naming(failure_of(rejection, self._model, self._blot), rejection, name)
+        return naming(failure_of(rejection, self._model, self._redactor), rejection, name)
 
 
 def _what_failed(
-    error: Exception, model: str, latency: float, left_out: tuple[str, ...], blot: Blot
+    error: Exception, model: str, latency: float, left_out: tuple[str, ...], redactor: Redactor
 ) -> Rejection | CallError | Completion:
     try:
-        return read_broken_off(error, latency, left_out) or read_failure(error, model, blot)
+        return read_broken_off(error, latency, left_out) or read_failure(error, model, redactor)
     except CallError as ours:
         return ours
     except Exception as unread:  # what an error carries is the server's, too

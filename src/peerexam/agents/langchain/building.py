@@ -1,4 +1,4 @@
-"""From a model name to LangChain's chat model, with errors that say what to mend."""
+"""From a model name to LangChain's chat model, with errors that say what to fix."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pydantic import SecretStr
 
 from peerexam.agents.hosted.endpoint import Home, checked_url, endpoint_of, key_of, named_url
 from peerexam.agents.langchain.identity import secrets_of
-from peerexam.agents.redaction import Blot, is_secret
+from peerexam.agents.redaction import Redactor, is_secret
 from peerexam.agents.spec import AgentSpec
 from peerexam.calls import Json
 from peerexam.errors import MissingExtraError, MissingKeyError, SetupError
@@ -76,9 +76,9 @@ def build(spec: AgentSpec, options: Mapping[str, Json]) -> BaseChatModel:
 
 
 def _refuse_ours(spec: AgentSpec, options: Mapping[str, Json]) -> None:
-    for name, mend in _OURS.items():
+    for name, hint in _OURS.items():
         if name in options:
-            raise SetupError(f"agent '{spec.name}': {name} is no option: {mend}")
+            raise SetupError(f"agent '{spec.name}': {name} is no option: {hint}")
 
 
 class _NoSuchArgument(SetupError):
@@ -144,7 +144,7 @@ def _called(spec: AgentSpec, arguments: Mapping[str, Any]) -> BaseChatModel:
 
 def _set_up(spec: AgentSpec, error: Exception, arguments: Mapping[str, Any]) -> SetupError:
     given = [str(arguments[name]) for name in ("api_key", "base_url") if name in arguments]
-    words = Blot(filter(is_secret, given))(str(error))
+    words = Redactor(filter(is_secret, given))(str(error))
     if "api_key" not in arguments and _MISSING_KEY.search(words):
         return _missing_key(spec, _variable_in(words))
     line = " ".join(words.split())

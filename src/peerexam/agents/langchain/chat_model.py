@@ -155,7 +155,7 @@ def as_chat_model(
     """An agent as a LangChain chat model.
 
     What is given here is the default of every call; `bind` and the call's own keywords come
-    before it. The layers round an agent come along: `stack.assemble(spec, ledger=…)` gives one
+    before it. The layers round an agent come along: `stack.assemble` gives one
     that retries, keeps to limits, and answers from a ledger.
 
     Args:

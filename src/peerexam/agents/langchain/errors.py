@@ -28,7 +28,7 @@ from peerexam.errors import (
     UnknownModelError,
 )
 
-Blot = Callable[[str], str]
+Redactor = Callable[[str], str]
 
 _LONGEST = 300
 _DEEPEST = 8  # causes followed
@@ -79,13 +79,13 @@ _READS_A_REPLY = frozenset(
 is about a reply that is not what it should be."""
 
 
-def read_failure(error: Exception, model: str, blot: Blot) -> Rejection | CallError:
+def read_failure(error: Exception, model: str, redactor: Redactor) -> Rejection | CallError:
     """What the integration raised: an error reply to be read further, or an error of ours.
 
     Args:
         error: What was raised.
         model: The model's name, for the message.
-        blot: Blots keys out of texts.
+        redactor: Redacts keys in texts.
     """
     links = list(_links(error))
     told = next((link for link in links if _status(link) is not None), None)
@@ -94,32 +94,32 @@ def read_failure(error: Exception, model: str, blot: Blot) -> Rejection | CallEr
         rejection = read_rejection(status, _headers(told), _body(told))
         if isinstance(error, langchain.ContextOverflowError):  # in whatever words
             return ContextTooLongError(
-                f"{blot(rejection.message)[:_LONGEST]} (HTTP {status}, model {model})"
+                f"{redactor(rejection.message)[:_LONGEST]} (HTTP {status}, model {model})"
             )
         return rejection
-    known = _known(error, links, model, blot)
+    known = _known(error, links, model, redactor)
     if known is not None:
         return known
     if isinstance(error, ValueError) and error.args and isinstance(error.args[0], Mapping):
         return read_rejection(200, {}, {"error": error.args[0]})  # an error inside a 200
     if told is not None or _is_about_the_reply(error):
-        return OverloadedError(f"{model}'s reply cannot be read: {_unread(error, blot)}")
-    return PermanentError(_words(error, model, blot))
+        return OverloadedError(f"{model}'s reply cannot be read: {_unread(error, redactor)}")
+    return PermanentError(_words(error, model, redactor))
 
 
 def _known(
-    error: Exception, links: Sequence[BaseException], model: str, blot: Blot
+    error: Exception, links: Sequence[BaseException], model: str, redactor: Redactor
 ) -> CallError | None:
     """The error of ours for what never came to a reply; None where it did, or nobody knows."""
     refused = next((link for link in links if isinstance(link, PermanentError)), None)
-    if refused is not None:  # a redirect, by `wire_sdk.http_client`
-        return PermanentError(blot(str(refused)))
+    if refused is not None:  # a redirect, by `sdk.http_client`
+        return PermanentError(redactor(str(refused)))
     kind = _by_class(links)
     if kind is CallTimeoutError:
         return CallTimeoutError(f"no reply from {model} in time")
     if kind is ConnectionFailedError:
-        return unconnected(_words(links[-1], model, blot), causes_in(error))
-    return None if kind is None else kind(_words(links[-1], model, blot))
+        return unconnected(_words(links[-1], model, redactor), causes_in(error))
+    return None if kind is None else kind(_words(links[-1], model, redactor))
 
 
 def _by_class(links: Sequence[BaseException]) -> type[CallError] | None:
@@ -202,12 +202,12 @@ def _is_about_the_reply(error: Exception) -> bool:
     return isinstance(error, json.JSONDecodeError) or bool(frames & _READS_A_REPLY)
 
 
-def _unread(error: Exception, blot: Blot) -> str:
+def _unread(error: Exception, redactor: Redactor) -> str:
     words = str(error)
     # Pieces of an answer are no answer, so they are not quoted.
-    quoted = "" if "data:" in words else f": {blot(words)[:_LONGEST]}"
+    quoted = "" if "data:" in words else f": {redactor(words)[:_LONGEST]}"
     return f"{type(error).__name__}{quoted}"
 
 
-def _words(error: BaseException, model: str, blot: Blot) -> str:
-    return f"{model}: {type(error).__name__}: {blot(str(error))[:_LONGEST]}"
+def _words(error: BaseException, model: str, redactor: Redactor) -> str:
+    return f"{model}: {type(error).__name__}: {redactor(str(error))[:_LONGEST]}"

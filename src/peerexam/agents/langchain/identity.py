@@ -15,7 +15,7 @@ from langchain_core.language_models import BaseChatModel
 from pydantic import BaseModel, SecretBytes, SecretStr
 
 from peerexam.agents.hosted.endpoint import endpoint_of
-from peerexam.agents.redaction import Blot
+from peerexam.agents.redaction import Redactor
 from peerexam.calls import Json
 
 _NO_PART_OF_THE_ANSWER = frozenset(
@@ -91,12 +91,12 @@ class _Cleaner:
     """Turns values into JSON without the secrets."""
 
     def __init__(self, secrets: tuple[str, ...]) -> None:
-        self._blot = Blot(secrets)
+        self._redactor = Redactor(secrets)
 
     def mapping(self, values: Mapping[Any, Any], depth: int = 0) -> dict[str, Json]:
         """Entries named like a secret and entries that are one are left out."""
         return {
-            self._blot(str(name)): self.value(value, depth + 1, str(name))
+            self._redactor(str(name)): self.value(value, depth + 1, str(name))
             for name, value in values.items()
             if not _is_secret(str(name)) and not isinstance(value, SecretStr | SecretBytes)
         }
@@ -108,7 +108,7 @@ class _Cleaner:
         if isinstance(value, float):
             return value if value - value == 0 else str(value)  # NaN and infinities as text
         if isinstance(value, str):
-            return self._blot(endpoint_of(value) if _URL.match(value) else value)
+            return self._redactor(endpoint_of(value) if _URL.match(value) else value)
         if depth < _DEEPEST:
             return self._container(value, depth, name)
         return _type_name(value)

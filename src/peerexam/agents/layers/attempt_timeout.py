@@ -10,7 +10,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from weakref import WeakKeyDictionary
+
+from peerexam.agents.base import Agent, Wrapper
+from peerexam.agents.layers.deadline import Account, account
+from peerexam.calls import Completion, Request
+from peerexam.errors import CallError, CallTimeoutError, DeadlineExceededError
 
 _BEAT = 0.25
 """Seconds between two looks at whether the loop runs."""
@@ -160,3 +166,61 @@ def time_limit(seconds: float | None) -> Iterator[None]:
         raise TimeoutError from error
     finally:
         timer.stop()
+
+
+_attempt: ContextVar[float | None] = ContextVar("seconds for this attempt", default=None)
+
+
+class AttemptTimeout(Wrapper):
+    """One attempt may take so long, and no longer than is left of the call's deadline.
+
+    Args:
+        inner: The provider.
+        seconds: The limit; None is none but the deadline.
+    """
+
+    def __init__(self, inner: Agent, seconds: float | None) -> None:
+        super().__init__(inner)
+        self._seconds = seconds
+
+    async def complete(self, request: Request) -> Completion:
+        """Ask the inner agent.
+
+        Raises:
+            CallTimeoutError: It took longer than the limit.
+            DeadlineExceededError: It took all that was left of the call's deadline.
+        """
+        deadline = account()
+        limit, is_last = self._limit(deadline)
+        if limit is None:
+            return await self.inner.complete(request)
+        timer, token = Timer(limit), _attempt.set(limit)
+        try:
+            return await self.inner.complete(request)
+        except asyncio.CancelledError as error:
+            if not timer.has_cancelled():
+                raise
+            raise self._too_late(deadline if is_last else None) from error
+        finally:
+            _attempt.reset(token)
+            took = timer.stop()
+            if deadline is not None:
+                deadline.left -= took
+
+    def _too_late(self, deadline: Account | None) -> CallError:
+        if deadline is not None:
+            return DeadlineExceededError(
+                f"{self.name} gave no answer within its deadline of {deadline.seconds:g} seconds"
+            )
+        return CallTimeoutError(f"{self.name} gave no reply within {self._seconds:g} seconds")
+
+    def _limit(self, deadline: Account | None) -> tuple[float | None, bool]:
+        """Seconds for this attempt, and whether they are the call's last."""
+        if deadline is None or (self._seconds is not None and self._seconds < deadline.left):
+            return self._seconds, False
+        return deadline.left, True
+
+
+def limit_of_this_attempt() -> float | None:
+    """Seconds that the current attempt may take in all; None where there is no limit."""
+    return _attempt.get()

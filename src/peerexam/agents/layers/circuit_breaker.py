@@ -1,4 +1,4 @@
-"""An agent that cannot be had is given up for the session, and the exam goes on without it."""
+"""An agent that keeps failing is disabled for the session, and the run continues without it."""
 
 from __future__ import annotations
 
@@ -27,21 +27,18 @@ _AT_ONCE = (BadKeyError, UnknownModelError, QuotaExhaustedError, UnusableModelEr
 
 _UNLESS_IT_ANSWERED = (BadKeyError, UnknownModelError)
 """What the answers of this session prove wrong: the key and the model were good, so that one such
-reply is a gateway's whim or one prompt's, and counts as any failed call."""
+reply is the gateway's or one prompt's fault, and counts as any failed call."""
 
 _OF_THE_REQUEST = (ContextTooLongError, RefusedParameterError, AgentLostError)
 """What says nothing of whether the agent can be had."""
 
 _LONGEST_REASON = 300
 
-MEND = "mend it and run again: only its calls are asked"
-"""What brings a lost agent back."""
 
-
-class Breaker:
+class CircuitBreaker:
     """Whether an agent is still asked in this session, and who waits for their turn.
 
-    It is given up at once after an error that every request would meet (a bad key, an unknown
+    It is disabled at once after an error that every request would meet (a bad key, an unknown
     model, no quota; a bad key or an unknown model only where it has not answered before), where a
     call's every attempt was refused a connection and nobody was ever reached, and after so many
     calls in a row that failed for good. A request that was at fault itself counts as neither
@@ -53,7 +50,7 @@ class Breaker:
         give_up_after: Failed calls in a row, their attempts not counted.
 
     Attributes:
-        lost: Why it was given up, None while it is not.
+        lost: Why it was disabled, None while it is not.
     """
 
     def __init__(self, agent: str, give_up_after: int = 20) -> None:
@@ -69,11 +66,14 @@ class Breaker:
         """Pass while the agent is asked.
 
         Raises:
-            AgentLostError: It has been given up.
+            AgentLostError: It has been disabled.
             BudgetReachedError: Its time is up.
         """
         if self.lost is not None:
-            raise AgentLostError(f"agent '{self.agent}' was given up: {self.lost}; {MEND}")
+            raise AgentLostError(
+                f"agent '{self.agent}' was disabled: {self.lost}; fix it and run the same command: "
+                "failed calls are retried"
+            )
         if self._out_of_time is not None:
             raise BudgetReachedError(self._out_of_time)
 
@@ -91,10 +91,10 @@ class Breaker:
             return
         said = _in_short(error)
         if self._is_certain(error):
-            self._give_up(said)
+            self._disable(said)
         elif self._in_a_row >= self._give_up_after:
             calls = "call" if self._in_a_row == 1 else f"{self._in_a_row} calls in a row"
-            self._give_up(f"{calls} failed, the last with {said}")
+            self._disable(f"{calls} failed, the last with {said}")
 
     def attempted(self, error: CallError | None) -> None:
         """One attempt ended; with None it was answered.
@@ -108,7 +108,7 @@ class Breaker:
             self._warned = True
             log.warning(
                 "agent '%s': %s. In case it is starting, it is tried again for about 20 seconds "
-                "(limits.attempts), and then given up",
+                "(limits.attempts), and then disabled",
                 self.agent,
                 _in_short(error),
             )
@@ -140,9 +140,9 @@ class Breaker:
         """The running task's call is sent, or over; gives back its limit."""
         return self._waiting.pop(asyncio.current_task(), None)
 
-    def _give_up(self, why: str) -> None:
+    def _disable(self, why: str) -> None:
         self.lost = why
-        log.warning("agent '%s' is given up: %s; the exam goes on without it", self.agent, why)
+        log.warning("agent '%s' is disabled: %s; the run continues without it", self.agent, why)
         self._call_off()
 
     def _call_off(self) -> None:
@@ -152,18 +152,18 @@ class Breaker:
         self._waiting.clear()
 
 
-class Breaking(Wrapper):
-    """Asks an agent until it is given up, and from then on fails at once.
+class CircuitBreaking(Wrapper):
+    """Asks an agent until it is disabled, and from then on fails at once.
 
     It stands outside of the retries, so that it counts calls and not attempts, and outside of the
     budget, so that a call that is not made is not charged.
 
     Args:
         inner: The agent, with a `Recheck` of the same breaker where its calls are sent.
-        breaker: Counts, and knows whether the agent is given up.
+        breaker: Counts, and knows whether the agent is disabled.
     """
 
-    def __init__(self, inner: Agent, breaker: Breaker) -> None:
+    def __init__(self, inner: Agent, breaker: CircuitBreaker) -> None:
         super().__init__(inner)
         self._breaker = breaker
 
@@ -171,7 +171,7 @@ class Breaking(Wrapper):
         """Ask the inner agent.
 
         Raises:
-            AgentLostError: It has been given up; this was not asked.
+            AgentLostError: It has been disabled; this was not asked.
             BudgetReachedError: Its time is up; this was not asked.
         """
         self._breaker.check()
@@ -199,10 +199,10 @@ class Recheck(Wrapper):
 
     Args:
         inner: What sends a call.
-        breaker: Of the `Breaking` outside.
+        breaker: Of the `CircuitBreaking` outside.
     """
 
-    def __init__(self, inner: Agent, breaker: Breaker) -> None:
+    def __init__(self, inner: Agent, breaker: CircuitBreaker) -> None:
         super().__init__(inner)
         self._breaker = breaker
 
@@ -210,7 +210,7 @@ class Recheck(Wrapper):
         """Send the call.
 
         Raises:
-            AgentLostError: The agent has been given up while the call waited.
+            AgentLostError: The agent has been disabled while the call waited.
             BudgetReachedError: Its time is up.
         """
         self._breaker.check()

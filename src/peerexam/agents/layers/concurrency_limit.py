@@ -16,7 +16,7 @@ from peerexam.printable import log
 _LONGEST_PAUSE = 60.0  # who asks for more than that is not waited for by those behind
 
 
-class Gate:
+class ConcurrencyLimit:
     """Lets so many calls through at once, first come, first served.
 
     Args:

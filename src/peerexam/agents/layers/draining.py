@@ -19,8 +19,8 @@ GRACE = 10.0
 
 
 @dataclass(slots=True, eq=False)
-class Passage:
-    """How far a flight's call has come; known to the task, which it does not know itself.
+class CallState:
+    """How far a call has come; its task knows it, and it does not know the task.
 
     Were it to know the task, each call would end as a ring of objects for the garbage collector to
     find, and that cost more than all the layers.
@@ -34,11 +34,11 @@ class Passage:
     called_off: bool = False
 
 
-_passage: ContextVar[Passage | None] = ContextVar("passage of this task's flight", default=None)
+_call_state: ContextVar[CallState | None] = ContextVar("state of this task's call", default=None)
 
 
 @dataclass(slots=True, eq=False)
-class WindingUp:
+class ShutdownSignal:
     """Whether a whole program is being stopped, and how long what was sent is still waited for.
 
     Work is called off level by level, so that without it each level would have a grace of its own,
@@ -55,22 +55,22 @@ class WindingUp:
         self.until = of_running_loop().now() + GRACE
 
 
-_winding_up: ContextVar[WindingUp | None] = ContextVar("winding up of this program", default=None)
+_shutdown: ContextVar[ShutdownSignal | None] = ContextVar("shutdown of this program", default=None)
 
 
-def wind_up_by(flag: WindingUp) -> None:
-    """Let the running task, and all that it starts, be stopped by a flag."""
-    _winding_up.set(flag)
+def stop_by(signal: ShutdownSignal) -> None:
+    """Let the running task, and all that it starts, be stopped by a signal."""
+    _shutdown.set(signal)
 
 
 def _left_of(grace: float) -> float:
-    flag = _winding_up.get()
-    if flag is None or flag.until is None:
+    signal = _shutdown.get()
+    if signal is None or signal.until is None:
         return grace
-    return max(0.0, min(grace, flag.until - of_running_loop().now()))
+    return max(0.0, min(grace, signal.until - of_running_loop().now()))
 
 
-class Flight:
+class InFlightCall:
     """A call on its way to the ledger, which may have several who wait for it.
 
     It runs in a task of its own, since it must outlive the first who asked while others wait.
@@ -79,17 +79,17 @@ class Flight:
         work: Asks the agent and stores what comes back.
     """
 
-    __slots__ = ("_passage", "_task", "_waiting")
+    __slots__ = ("_state", "_task", "_waiting")
 
     def __init__(self, work: Coroutine[Any, Any, Completion]) -> None:
         self._waiting: list[asyncio.Future[Completion]] = []
-        self._passage = Passage()
-        token = _passage.set(self._passage)
+        self._state = CallState()
+        token = _call_state.set(self._state)
         try:
-            # Owned: the last who waits for the flight lands it.
+            # Owned: the last who waits for the call drains it.
             self._task = asyncio.get_running_loop().create_task(self._run(work))
         finally:
-            _passage.reset(token)
+            _call_state.reset(token)
 
     @property
     def is_over(self) -> bool:
@@ -119,20 +119,20 @@ class Flight:
         finally:
             self._waiting.remove(place)
 
-    async def land(self, grace: float = GRACE) -> None:
+    async def drain(self, grace: float = GRACE) -> None:
         """End it: at once where nothing is sent, else when the answer is stored or grace is over.
 
         What the provider has already been asked will be billed all the same, so the answer is
         given a little time, and goes on its usual way into the ledger.
         """
-        self._passage.called_off = True
-        told_again = await self._come_home(_left_of(grace)) if self._passage.sent else False
+        self._state.called_off = True
+        told_again = await self._answer_in_time(_left_of(grace)) if self._state.sent else False
         self._task.cancel()  # does nothing to a task that has ended
         await asyncio.wait((self._task,))
         if told_again:
             raise asyncio.CancelledError
 
-    async def _come_home(self, grace: float) -> bool:
+    async def _answer_in_time(self, grace: float) -> bool:
         """Wait for the answer; whether who waits was told to stop once more meanwhile.
 
         Each level of the work that is called off tells those below it, so one who waits here hears
@@ -171,8 +171,8 @@ class Flight:
                 how(place)
 
 
-class Landing(Wrapper):
-    """Says of a flight whether the provider is being asked; it stands next to the provider.
+class Draining(Wrapper):
+    """Notes whether the provider is being asked for a call; it stands next to the provider.
 
     What still waits for a place, or between two attempts, was not sent, and once the work is
     called off, or its answer could not be stored, it is simply not sent.
@@ -195,18 +195,18 @@ class Landing(Wrapper):
         """
         if self._ledger is not None and not self._ledger.is_ready:
             await self._ledger.ready()
-        passage = _passage.get()
-        if passage is None:
+        state = _call_state.get()
+        if state is None:
             return await self.inner.complete(request)
-        flag = _winding_up.get()
-        if passage.called_off or (flag is not None and flag.until is not None):
+        signal = _shutdown.get()
+        if state.called_off or (signal is not None and signal.until is not None):
             raise asyncio.CancelledError
-        passage.sent = True
+        state.sent = True
         try:
             return await self.inner.complete(request)
         except CallError:
-            if passage.called_off:
+            if state.called_off:
                 raise asyncio.CancelledError from None  # nobody is left to try again for
             raise
         finally:
-            passage.sent = False
+            state.sent = False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from peerexam.agents.base import Agent, Wrapper
-from peerexam.agents.layers.draining import Flight
+from peerexam.agents.layers.draining import InFlightCall
 from peerexam.calls import Call, Completion, Request, call_of, encoded, with_call
 from peerexam.errors import CallError
 from peerexam.ledger.base import Failure, Ledger
@@ -17,7 +17,7 @@ class Ledgered(Wrapper):
     - What stands there as a completion is replayed, whatever its state: a refused, an empty or a
       cut answer was answered too.
     - The same request asked several times at once is one call. Whoever stops waiting does not
-      disturb the others; when nobody waits any more, the call is ended (see `Flight.land`).
+      disturb the others; when nobody waits any more, the call is ended (see `InFlightCall.drain`).
     - A completion is handed on only after the ledger has committed it.
     - A `CallError` is stored as a failure and raised. A failure stored by an earlier run is asked
       again; one of this run is raised again without asking, so that what a run says does not
@@ -42,7 +42,7 @@ class Ledgered(Wrapper):
         self._on_replay = on_replay
         self._name = inner.name
         self._fingerprint = encoded(dict(inner.fingerprint))
-        self._flights: dict[str, Flight] = {}
+        self._in_flight: dict[str, InFlightCall] = {}
         self._failed: dict[str, CallError] = {}
 
     async def complete(self, request: Request) -> Completion:
@@ -61,24 +61,24 @@ class Ledgered(Wrapper):
         stored = await self._ledger.completion(call.key)
         if stored is not None:
             return self._replayed(stored)
-        flight = self._flights.get(call.key)
-        if flight is None or flight.is_over:
-            flight = self._flights[call.key] = Flight(self._fly(call, request))
+        shared = self._in_flight.get(call.key)
+        if shared is None or shared.is_over:
+            shared = self._in_flight[call.key] = InFlightCall(self._ask_and_store(call, request))
         try:
-            return await flight.wait()
+            return await shared.wait()
         finally:
-            if not flight.is_waited_for:
-                if self._flights.get(call.key) is flight:
-                    del self._flights[call.key]
-                if not flight.is_over:
-                    await flight.land()
+            if not shared.is_waited_for:
+                if self._in_flight.get(call.key) is shared:
+                    del self._in_flight[call.key]
+                if not shared.is_over:
+                    await shared.drain()
 
     def _replayed(self, stored: Completion) -> Completion:
         if self._on_replay is not None:
             self._on_replay(stored)
         return stored
 
-    async def _fly(self, call: Call, request: Request) -> Completion:
+    async def _ask_and_store(self, call: Call, request: Request) -> Completion:
         if not self._ledger.is_ready:
             await self._ledger.ready()
         if self._ledger.claims:

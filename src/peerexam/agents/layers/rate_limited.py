@@ -7,7 +7,7 @@ import time
 from collections.abc import Awaitable, Callable
 
 from peerexam.agents.base import Agent, Wrapper
-from peerexam.agents.layers.concurrency_limit import Gate
+from peerexam.agents.layers.concurrency_limit import ConcurrencyLimit
 from peerexam.agents.pricing.token_estimate import actual, estimate
 from peerexam.calls import Completion, Request
 from peerexam.errors import (
@@ -72,7 +72,7 @@ class TokenBucket:
         self._filled_at = now
 
 
-class Limited(Wrapper):
+class RateLimited(Wrapper):
     """At most so many calls at once, and so many requests and tokens a minute.
 
     Tokens are estimated before a call and corrected after it. Waiting here does not count against
@@ -82,7 +82,7 @@ class Limited(Wrapper):
     Args:
         inner: The agent.
         concurrency: Calls at once.
-        adapt_from: Begin with so many and adapt to what the provider bears; see `Gate`.
+        adapt_from: Begin with so many and adapt to what the provider bears; see `ConcurrencyLimit`.
         requests_per_minute: None is no limit.
         tokens_per_minute: Prompt and reply together; None is no limit.
         run_slots: Shared by all agents of a run: calls at once in all; None is no limit.
@@ -98,19 +98,19 @@ class Limited(Wrapper):
         adapt_from: int | None = None,
         requests_per_minute: int | None = None,
         tokens_per_minute: int | None = None,
-        run_slots: Gate | None = None,
+        run_slots: ConcurrencyLimit | None = None,
         clock: Clock = time.monotonic,
         sleep: Sleep = asyncio.sleep,
     ) -> None:
         super().__init__(inner)
-        self.gate = Gate(concurrency, start=adapt_from, name=inner.name)
+        self.slots = ConcurrencyLimit(concurrency, start=adapt_from, name=inner.name)
         self._run_slots = run_slots
         self._requests = _bucket(requests_per_minute, clock, sleep)
         self._tokens = _bucket(tokens_per_minute, clock, sleep)
 
     async def complete(self, request: Request) -> Completion:
         """Ask the inner agent when it is this call's turn."""
-        entered = await self.gate.enter()
+        entered = await self.slots.enter()
         try:
             if self._requests is not None:
                 await self._requests.take(1)
@@ -118,7 +118,7 @@ class Limited(Wrapper):
                 return await self._counting_tokens(self._tokens, entered, request)
             return await self._in_a_slot(entered, request)
         finally:
-            self.gate.leave()
+            self.slots.leave()
 
     async def _counting_tokens(
         self, tokens: TokenBucket, entered: float, request: Request
@@ -144,9 +144,9 @@ class Limited(Wrapper):
             completion = await self.inner.complete(request)
         except PUSH_BACKS as error:
             asked = error.retry_after if isinstance(error, RetryableError) else None
-            self.gate.pushed_back(entered, asked)
+            self.slots.pushed_back(entered, asked)
             raise
-        self.gate.succeeded(entered)
+        self.slots.succeeded(entered)
         return completion
 
 

@@ -81,13 +81,13 @@ class Retrying(Wrapper):
         return jittered if asked is None else asked + 0.1 * jittered
 
     def _draw_on_the_deadline(self, wait: float, error: RetryableError) -> None:
-        left = account()
-        if left is None:
+        deadline = account()
+        if deadline is None:
             return
-        if wait > left.left:
+        if wait > deadline.left:
             raise DeadlineExceededError(
-                f"{self.name} gave no answer within its deadline of {left.seconds:g} seconds: the "
-                f"next attempt would be in {wait:.1f} seconds, with {max(0.0, left.left):.1f} "
-                f"left; the last one ended with: {error}"
+                f"{self.name} gave no answer within its deadline of {deadline.seconds:g} seconds: "
+                f"the next attempt would be in {wait:.1f} seconds, with "
+                f"{max(0.0, deadline.left):.1f} left; the last one ended with: {error}"
             ) from error
-        left.left -= wait
+        deadline.left -= wait

@@ -1,39 +1,41 @@
 """An agent with all its layers, in the one order that is right.
 
-From the outside in: `Configured`, `Ledgered`, `Breaking`, `Budgeted`, `Deadline`, `Retrying`,
-`Limited`, then `Recheck`, `TimeBudgeted`, `Landing`, `Timed`, `Priced` and `Blotted` close around
-the provider: what was sent is waited for, an attempt's time does not count our own queue, the cost
-is on the completion before the ledger stores it, and no error brings a key out of the provider.
+From the outside in: `Configured`, `Ledgered`, `CircuitBreaking`, `Budgeted`, `Deadline`,
+`Retrying`, `RateLimited`, then `Recheck`, `TimeBudgeted`, `Draining`, `AttemptTimeout`, `Priced`
+and `Redacted` close around the provider: what was sent is waited for, an attempt's time does not
+count our own queue, the cost is on the completion before the ledger stores it, and no error brings
+a key out of the provider.
 
-`Breaking` stands inside of the ledger, so that an agent that was given up still replays what it
+`CircuitBreaking` stands inside of the ledger, so that a disabled agent still replays what it
 has answered and its failures are kept by name; outside of the budget, so that what is not asked is
 not charged; and outside of the retries, so that it counts calls. Since calls may have passed it
-and wait in `Limited`'s queue, its `Recheck` stands behind the queue and asks once more.
+and wait in `RateLimited`'s queue, its `Recheck` stands behind the queue and asks once more.
 `TimeBudgeted` stands there too: what matters is the time at which a call is sent.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from peerexam.agents.base import Agent
+from peerexam.agents.layers.attempt_timeout import AttemptTimeout
 from peerexam.agents.layers.budgets.budgeted import Budgeted
 from peerexam.agents.layers.budgets.meter import BudgetMeter
 from peerexam.agents.layers.budgets.session_clock import SessionClock
 from peerexam.agents.layers.budgets.time_budgeted import TimeBudgeted
-from peerexam.agents.layers.circuit_breaker import Breaker, Breaking, Recheck
-from peerexam.agents.layers.concurrency_limit import Gate
+from peerexam.agents.layers.circuit_breaker import CircuitBreaker, CircuitBreaking, Recheck
+from peerexam.agents.layers.concurrency_limit import ConcurrencyLimit
 from peerexam.agents.layers.configured import Configured
-from peerexam.agents.layers.deadline import Deadline, Timed
-from peerexam.agents.layers.draining import Landing
+from peerexam.agents.layers.deadline import Deadline
+from peerexam.agents.layers.draining import Draining
 from peerexam.agents.layers.ledgered import Ledgered
-from peerexam.agents.layers.rate_limited import Limited
+from peerexam.agents.layers.rate_limited import RateLimited
 from peerexam.agents.layers.retrying import ATTEMPTS, Retrying
-from peerexam.agents.pricing.priced import FREE, Price, Priced, Tariff
+from peerexam.agents.pricing.priced import FREE, FlatPrice, Priced, Tariff
 from peerexam.agents.pricing.prices import price_of
 from peerexam.agents.recorded import RecordedAgent
-from peerexam.agents.redaction import Blotted
+from peerexam.agents.redaction import Redacted
 from peerexam.agents.registry import create_agent, runs_here
 from peerexam.agents.spec import AgentSpec
 from peerexam.errors import SetupError
@@ -80,35 +82,41 @@ class LayerSettings:
     attempts: int = ATTEMPTS
     timeout: float | None = 600.0
     deadline: float | None = 1800.0
-    price: Price | None = None
+    price: FlatPrice | None = None
 
 
-def assemble(
-    spec: AgentSpec,
-    settings: LayerSettings | None = None,
-    *,
-    ledger: Ledger | None = None,
-    meters: Iterable[BudgetMeter] = (),
-    paid: Callable[[Agent], Agent] | None = None,
-    run_slots: Gate | None = None,
-    breaker: Breaker | None = None,
-    session: SessionClock | None = None,
-) -> Agent:
-    """Build an agent by its spec and put the layers round it.
+@dataclass(frozen=True, slots=True)
+class RunContext:
+    """What an agent has of the run that asks it.
 
-    Sampling settings may also stand in the spec's options (`openai/m?temperature=0.7`). Recorded
-    answers get no layers: there is nothing to wait for, pay or record.
-
-    Args:
-        spec: What the provider builds.
-        settings: What the layers do.
+    Attributes:
         ledger: Where calls are kept; None keeps none.
         meters: The run's budget, and the agent's own.
         paid: Wraps one layer more inside of the ledger, for someone who watches the calls that
             are really made.
         run_slots: Shared by the agents of a run: how many calls are made at once in all.
-        breaker: Gives the agent up when it cannot be had; None goes on asking.
+        breaker: Disables the agent when it keeps failing; None goes on asking.
         session: The run's budget of time; None is no limit.
+    """
+
+    ledger: Ledger | None = None
+    meters: Sequence[BudgetMeter] = ()
+    paid: Callable[[Agent], Agent] | None = None
+    run_slots: ConcurrencyLimit | None = None
+    breaker: CircuitBreaker | None = None
+    session: SessionClock | None = None
+
+
+_NO_RUN = RunContext()
+
+
+def assemble(
+    spec: AgentSpec, settings: LayerSettings | None = None, run: RunContext = _NO_RUN
+) -> Agent:
+    """Build an agent by its spec and put the layers round it.
+
+    Sampling settings may also stand in the spec's options (`openai/m?temperature=0.7`). Recorded
+    answers get no layers: there is nothing to wait for, pay or record.
 
     Raises:
         SetupError: The agent cannot be built, a setting is given twice, or a budget in US dollars
@@ -120,12 +128,7 @@ def assemble(
     return wrap(
         provider,
         settings,
-        ledger=ledger,
-        meters=meters,
-        paid=paid,
-        run_slots=run_slots,
-        breaker=breaker,
-        session=session,
+        run,
         in_process=runs_here(spec.provider),
         listed=None if quote is None else quote.tariff,
     )
@@ -134,13 +137,8 @@ def assemble(
 def wrap(
     provider: Agent,
     settings: LayerSettings | None = None,
+    run: RunContext = _NO_RUN,
     *,
-    ledger: Ledger | None = None,
-    meters: Iterable[BudgetMeter] = (),
-    paid: Callable[[Agent], Agent] | None = None,
-    run_slots: Gate | None = None,
-    breaker: Breaker | None = None,
-    session: SessionClock | None = None,
     in_process: bool = False,
     listed: Tariff | None = None,
 ) -> Agent:
@@ -149,12 +147,7 @@ def wrap(
     Args:
         provider: The bare agent.
         settings: What the layers do.
-        ledger: Where calls are kept; None keeps none.
-        meters: The run's budget, and the agent's own.
-        paid: See `assemble`.
-        run_slots: See `assemble`.
-        breaker: See `assemble`.
-        session: See `assemble`.
+        run: What it has of a run.
         in_process: It answers from this process: no limit on one attempt, and no cost.
         listed: What it costs where the settings have no price of their own.
 
@@ -165,52 +158,43 @@ def wrap(
         return provider
     settings = settings or LayerSettings()
     price: Tariff | None = settings.price or listed or (FREE if in_process else None)
-    agent: Agent = Blotted(provider)
+    agent: Agent = Redacted(provider)
     agent = agent if price is None else Priced(agent, price)
-    agent = Timed(agent, None if in_process else settings.timeout)
+    agent = AttemptTimeout(agent, None if in_process else settings.timeout)
     if not in_process:
-        agent = Landing(agent, ledger)
-    meters = tuple(meters)
-    agent = _gated(agent, meters, breaker, session)
+        agent = Draining(agent, run.ledger)
+    agent = _rechecked(agent, run)
     if in_process and settings.concurrency is None:
         # What more would only queue inside the engine, where waiting counts against the deadline.
         settings = replace(settings, concurrency=min(ADAPT_FROM, settings.max_concurrency))
-    agent = Retrying(_limited(agent, settings, run_slots), settings.attempts)
-    if settings.deadline is not None:
-        agent = Deadline(agent, settings.deadline)
-    agent = Budgeted(agent, meters, price, waits=True)
-    if breaker is not None:
-        agent = Breaking(agent, breaker)
-    if paid is not None:
-        agent = paid(agent)
-    if ledger is not None:
-        agent = Ledgered(agent, ledger)
-    overlay = {name: getattr(settings, name) for name in _OVERLAID}
-    return Configured(agent, **overlay)
-
-
-def _gated(
-    agent: Agent,
-    meters: tuple[BudgetMeter, ...],
-    breaker: Breaker | None,
-    session: SessionClock | None,
-) -> Agent:
-    """What is asked once more when a call has its turn; only where there is a limit to hold."""
-    timed = [meter for meter in meters if meter.limits.seconds is not None]
-    if timed or (session is not None and session.seconds is not None):
-        agent = TimeBudgeted(agent, timed, session, None if breaker is None else breaker.stop)
-    return agent if breaker is None else Recheck(agent, breaker)
-
-
-def _limited(agent: Agent, settings: LayerSettings, run_slots: Gate | None) -> Agent:
-    return Limited(
+    agent = RateLimited(
         agent,
         settings.concurrency or settings.max_concurrency,
         adapt_from=None if settings.concurrency else ADAPT_FROM,
         requests_per_minute=settings.requests_per_minute,
         tokens_per_minute=settings.tokens_per_minute,
-        run_slots=run_slots,
+        run_slots=run.run_slots,
     )
+    agent = Retrying(agent, settings.attempts)
+    if settings.deadline is not None:
+        agent = Deadline(agent, settings.deadline)
+    agent = Budgeted(agent, run.meters, price, waits=True)
+    if run.breaker is not None:
+        agent = CircuitBreaking(agent, run.breaker)
+    if run.paid is not None:
+        agent = run.paid(agent)
+    if run.ledger is not None:
+        agent = Ledgered(agent, run.ledger)
+    return Configured(agent, **{name: getattr(settings, name) for name in _OVERLAID})
+
+
+def _rechecked(agent: Agent, run: RunContext) -> Agent:
+    """What is asked once more when a call has its turn; only where there is a limit to hold."""
+    timed = [meter for meter in run.meters if meter.limits.seconds is not None]
+    if timed or (run.session is not None and run.session.seconds is not None):
+        stop = None if run.breaker is None else run.breaker.stop
+        agent = TimeBudgeted(agent, timed, run.session, stop)
+    return agent if run.breaker is None else Recheck(agent, run.breaker)
 
 
 def _take_settings(spec: AgentSpec, settings: LayerSettings) -> tuple[AgentSpec, LayerSettings]:

@@ -22,7 +22,7 @@ class Watcher(Protocol):
         """A call ended, with a completion or (None) without one."""
 
     def abandoned(self, ticket: int) -> None:
-        """A call was given up from outside, as when the run is stopped."""
+        """A call was cancelled from outside, as when the run is stopped."""
 
 
 class Watched(Wrapper):

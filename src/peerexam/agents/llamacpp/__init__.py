@@ -1,5 +1,5 @@
 """Models run by llama.cpp in this process, and `peerexam serve`.
 
-`provider` makes agents, `shared` loads weights once, `scheduling` and `slots` share them among
-calls, `engine` is the binding. Arrows: provider → agent → shared → scheduling → slots → engine.
+`provider` makes agents, `agent` loads weights once, `scheduling` and `slots` share them among
+calls, `engine` is the binding.
 """

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, version
 
-from peerexam.agents.base import Feature
-from peerexam.agents.llamacpp import shared as llama_shared
+from peerexam.agents.base import Feature, Provider
 from peerexam.agents.llamacpp.engine import EngineSettings, Generated, LlamaEngine
 from peerexam.agents.local.gguf import read_header
 from peerexam.agents.local.prompts import (
@@ -22,6 +21,7 @@ from peerexam.agents.local.prompts import (
     plain_text,
     plain_tokens,
 )
+from peerexam.agents.local.sharing import Shared
 from peerexam.agents.local.weights import sha256_of
 from peerexam.agents.thinking import split_thinking
 from peerexam.calls import Completion, Form, Json, Request, Sampling, State, Usage
@@ -32,6 +32,23 @@ _SEEDS = 2**32 - 1
 
 _DRAW_STEP = 0x9E3779B1
 """Odd and large, so that (seed, draw) and (seed + 1, draw - 1) do not meet."""
+
+_engines: Shared[EngineSettings, LlamaEngine] = Shared()
+
+
+def acquire(settings: EngineSettings) -> LlamaEngine:
+    """The engine for these settings, loaded where no one has it yet. Blocks while it loads.
+
+    Raises:
+        MissingExtraError: xllamacpp is not installed.
+        SetupError: The weights cannot be loaded.
+    """
+    return _engines.acquire(settings, lambda: LlamaEngine(settings))
+
+
+def release(engine: LlamaEngine) -> None:
+    """Give back what `acquire` gave. The last to do so waits for the engine to close."""
+    _engines.release(engine.settings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +64,7 @@ class Drawing:
     min_p: float = 0.0
 
 
-class LlamaAgent:
+class LlamaAgent(Provider):
     """A GGUF file as an agent: chat where the weights have a chat template, else completion.
 
     A temperature means that temperature and nothing else: where a request has no `top_p`, no token
@@ -80,19 +97,15 @@ class LlamaAgent:
                 f"{settings.weights} has no chat template: leave out chat=true, and it is asked "
                 "by few-shot completion"
             )
-        self._name = name
+        self._chat = header.chat_template is not None if chat is None else chat
+        features: tuple[Feature, ...] = ("score", "logprobs", "grammar", "json_schema")
+        super().__init__(name, {}, (*features, "chat") if self._chat else features)
         self._settings = settings
         self._drawing = drawing or Drawing()
-        self._chat = header.chat_template is not None if chat is None else chat
         self._model = header.name or settings.weights.stem
         self._first = header.eos_token if header.bos_token is None else header.bos_token
         self._engine: LlamaEngine | None = None
         self._opening = threading.Lock()
-
-    @property
-    def name(self) -> str:
-        """Who it is in the exam."""
-        return self._name
 
     @property
     def fingerprint(self) -> Mapping[str, Json]:
@@ -110,12 +123,6 @@ class LlamaAgent:
             "top_k": self._drawing.top_k,
             "min_p": self._drawing.min_p,
         }
-
-    @property
-    def features(self) -> frozenset[Feature]:
-        """Everything, but `chat` only with a chat template."""
-        rest: frozenset[Feature] = frozenset(("score", "logprobs", "grammar", "json_schema"))
-        return rest | {"chat"} if self._chat else rest
 
     async def complete(self, request: Request) -> Completion:
         """Answer one request on one of the engine's slots.
@@ -139,14 +146,14 @@ class LlamaAgent:
     def _open(self) -> LlamaEngine:
         with self._opening:
             if self._engine is None:
-                self._engine = llama_shared.acquire(self._settings)
+                self._engine = acquire(self._settings)
             return self._engine
 
     def _let_go(self) -> None:
         with self._opening:
             engine, self._engine = self._engine, None
         if engine is not None:
-            llama_shared.release(engine)
+            release(engine)
 
     def _answer(
         self, engine: LlamaEngine, request: Request, cancelled: threading.Event

@@ -1,7 +1,7 @@
 """llama.cpp embedded in this process: one set of weights, several sequences decoded together.
 
 Prebuilt wheel (xllamacpp), no compiler. The engine works on token ids: what a request's messages
-become is `llama_prompts`' business, who shares an engine `llama_shared`'s.
+become is the business of `local.prompts`, who shares an engine that of `agent`.
 
 Log-probability of a given text. The server gives no log-probabilities of a prompt's tokens, so the
 text is forced, one token a request: the prompt is the tokens so far, a logit bias leaves the

@@ -82,7 +82,7 @@ def shows_nothing(reason: str) -> UnusableModelError:
     return UnusableModelError(
         "the model's chat template shows no message's content, as text or in parts "
         f"({reason}): it cannot be asked by this template; set the option chat: false to have it "
-        "go on with a plain text, or mend the template"
+        "go on with a plain text, or fix the template"
     )
 
 

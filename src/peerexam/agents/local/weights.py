@@ -123,12 +123,9 @@ def is_installed(name: str) -> bool:
 
 def missing(models: Iterable[str]) -> list[Weights]:
     """The weights that models (`local/NAME?option=value`) name and that are not installed."""
-    named = {model.partition("/")[2].partition("?")[0] for model in models if _is_local(model)}
+    local = (model for model in models if model.partition("/")[0] == "local")
+    named = {model.partition("/")[2].partition("?")[0] for model in local}
     return [WEIGHTS[name] for name in WEIGHTS if name in named and not is_installed(name)]
-
-
-def _is_local(model: str) -> bool:
-    return model.partition("/")[0] == "local"
 
 
 def fetch(name: str) -> None:

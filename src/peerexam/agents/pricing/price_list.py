@@ -10,7 +10,7 @@ from decimal import Decimal
 import genai_prices
 from genai_prices.types import ModelInfo, ModelPrice, PriceCalculation, TieredPrices
 
-from peerexam.agents.pricing.priced import Price
+from peerexam.agents.pricing.priced import FlatPrice
 from peerexam.calls import Usage
 
 NAME = f"genai-prices {genai_prices.__version__}"
@@ -35,12 +35,12 @@ class ListPrice:
         self.listed_as = listed_as
         self._model = model
         self._clock = clock or _now
-        self._steps: tuple[ModelPrice, list[tuple[int, Price]]] | None = None
+        self._steps: tuple[ModelPrice, list[tuple[int, FlatPrice]]] | None = None
 
     def __repr__(self) -> str:
         return f"ListPrice({self.listed_as!r})"
 
-    def rate(self, prompt_tokens: int = 0) -> Price:
+    def rate(self, prompt_tokens: int = 0) -> FlatPrice:
         """The price of a call with so many prompt tokens, made now."""
         prices = self._model.get_prices(self._clock())
         if self._steps is None or self._steps[0] is not prices:
@@ -103,7 +103,7 @@ def _is_complete(prices: ModelPrice) -> bool:
     return prices.input_mtok is not None and prices.output_mtok is not None
 
 
-def _steps(prices: ModelPrice) -> list[tuple[int, Price]]:
+def _steps(prices: ModelPrice) -> list[tuple[int, FlatPrice]]:
     """What a call costs from more than so many prompt tokens on; all of its tokens cost that."""
     parts = (
         prices.input_mtok,
@@ -115,9 +115,9 @@ def _steps(prices: ModelPrice) -> list[tuple[int, Price]]:
     return [(start, _price(parts, start)) for start in (-1, *sorted(set(tiers)))]
 
 
-def _price(parts: Sequence[Decimal | TieredPrices | None], start: int) -> Price:
+def _price(parts: Sequence[Decimal | TieredPrices | None], start: int) -> FlatPrice:
     prompt, reply, cached, requests = (None if p is None else _beyond(p, start) for p in parts)
-    return Price(prompt or 0.0, reply or 0.0, cached, (requests or 0.0) / 1000)
+    return FlatPrice(prompt or 0.0, reply or 0.0, cached, (requests or 0.0) / 1000)
 
 
 def _beyond(price: Decimal | TieredPrices, start: int) -> float:

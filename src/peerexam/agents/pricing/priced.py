@@ -10,9 +10,9 @@ from peerexam.calls import Completion, Request, Usage
 
 
 class Tariff(Protocol):
-    """What a provider asks for its tokens: one `Price`, or several by a prompt's length or date."""
+    """What a provider asks for its tokens: a `FlatPrice`, or by a prompt's length and the date."""
 
-    def rate(self, prompt_tokens: int = 0) -> Price:
+    def rate(self, prompt_tokens: int = 0) -> FlatPrice:
         """The price of a call with so many prompt tokens, made now."""
 
     def of(self, usage: Usage) -> float | None:
@@ -20,7 +20,7 @@ class Tariff(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Price:
+class FlatPrice:
     """A tariff of one price: US dollars for a million tokens.
 
     Attributes:
@@ -40,16 +40,16 @@ class Price:
         """Whether nothing costs anything."""
         return not (self.input or self.output or self.cached_input or self.request)
 
-    def rate(self, prompt_tokens: int = 0) -> Price:
+    def rate(self, prompt_tokens: int = 0) -> FlatPrice:
         """Itself: it does not depend on the prompt."""
         return self
 
     def of(self, usage: Usage) -> float | None:
         """US dollars; None where the provider does not say how many tokens it was.
 
-        >>> Price(2.0, 8.0).of(Usage(1000, 500))
+        >>> FlatPrice(2.0, 8.0).of(Usage(1000, 500))
         0.006
-        >>> Price(2.0, 8.0, cached_input=0.5).of(Usage(1000, 500, cached_tokens=400))
+        >>> FlatPrice(2.0, 8.0, cached_input=0.5).of(Usage(1000, 500, cached_tokens=400))
         0.0054
         """
         if usage.prompt_tokens is None or usage.completion_tokens is None:
@@ -61,7 +61,7 @@ class Price:
         return dollars / 1_000_000 + self.request
 
 
-FREE = Price(0.0, 0.0)
+FREE = FlatPrice(0.0, 0.0)
 """Of agents that run here: they cost nothing by nature, which is not the same as unknown."""
 
 

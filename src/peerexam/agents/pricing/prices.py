@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import urlsplit
 
-from peerexam.agents.pricing.priced import FREE, Price, Tariff
+from peerexam.agents.pricing.priced import FREE, FlatPrice, Tariff
 from peerexam.agents.registry import installed_providers, runs_here
 from peerexam.agents.spec import AgentSpec
 from peerexam.calls import Json
@@ -71,7 +71,7 @@ class Quote:
         return body
 
 
-def price_of(spec: AgentSpec, configured: Price | None = None) -> Quote | None:
+def price_of(spec: AgentSpec, configured: FlatPrice | None = None) -> Quote | None:
     """The price of an agent.
 
     Args:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from peerexam.agents.pricing.priced import FREE, Price
+from peerexam.agents.pricing.priced import FREE, FlatPrice
 from peerexam.agents.pricing.prices import Quote, price_of
 from peerexam.calls import Json
 from peerexam.protocols.config.checks import PLAYS_DIRECTLY, agent_spec
@@ -14,10 +14,10 @@ HANDED_OVER = ("function", "scripted")
 """Providers, by fingerprint, of agents that no model name builds."""
 
 
-def own_price(agent: AgentConfig) -> Price | None:
+def own_price(agent: AgentConfig) -> FlatPrice | None:
     """The price that the exam itself sets for an agent."""
     price = agent.price
-    return None if price is None else Price(price.input, price.output, price.cached_input)
+    return None if price is None else FlatPrice(price.input, price.output, price.cached_input)
 
 
 def quote_for(agent: AgentConfig) -> Quote | None:
@@ -58,7 +58,7 @@ def price_held(agent: AgentConfig, fingerprint: Mapping[str, Json]) -> Json:
 def price_text(quote: Quote) -> str:
     """A price in words, with who says so.
 
-    >>> price_text(Quote(Price(0.15, 0.6, cached_input=0.075), "config"))
+    >>> price_text(Quote(FlatPrice(0.15, 0.6, cached_input=0.075), "config"))
     '$0.15 in, $0.6 out, $0.075 cached in, a million tokens (the exam says so)'
     """
     rate = quote.tariff.rate()

@@ -15,9 +15,9 @@ from functools import partial
 from peerexam.agents.base import Agent
 from peerexam.agents.layers.budgets.meter import Admission, BudgetLimits, BudgetMeter, Spend
 from peerexam.agents.layers.budgets.session_clock import SessionClock
-from peerexam.agents.layers.circuit_breaker import Breaker
-from peerexam.agents.layers.concurrency_limit import Gate
-from peerexam.agents.layers.stack import LayerSettings, assemble, wrap
+from peerexam.agents.layers.circuit_breaker import CircuitBreaker
+from peerexam.agents.layers.concurrency_limit import ConcurrencyLimit
+from peerexam.agents.layers.stack import LayerSettings, RunContext, assemble, wrap
 from peerexam.agents.layers.transcript import Overheard
 from peerexam.agents.layers.watched import Watched
 from peerexam.calls import Json
@@ -70,7 +70,7 @@ class Stage:
     admission: Admission
     window: int
     fingerprints: Mapping[str, Mapping[str, Json]]
-    breakers: Mapping[str, Breaker]
+    breakers: Mapping[str, CircuitBreaker]
     ledger: Ledger
     annotators: Annotators = field(default_factory=Annotators)
     agents: Mapping[str, Agent] = field(default_factory=dict)
@@ -301,13 +301,13 @@ class _Builder:
         asked = sum(agent_spec(agent).provider != PLAYS_DIRECTLY for agent in config.agents)
         self._at_once = most_at_once(asked, config.limits.concurrency)
         self.prompts = PromptLibrary(config.prompts)
-        self._slots = Gate(config.limits.concurrency)
-        self.breakers: dict[str, Breaker] = {}
+        self._slots = ConcurrencyLimit(config.limits.concurrency)
+        self.breakers: dict[str, CircuitBreaker] = {}
 
     def agent(self, agent: AgentConfig) -> Agent:
         """The agent with all its layers."""
         settings = _layers(agent, self._at_once)
-        breaker = Breaker(agent.name, agent.limits.give_up_after)
+        breaker = CircuitBreaker(agent.name, agent.limits.give_up_after)
         self.breakers[agent.name] = breaker
         self._meters.session.when_over(breaker.stop)
         lane = self._progress.paid
@@ -317,9 +317,7 @@ class _Builder:
                 f"agent '{agent.name}' ({agent.model}) is an object in a Python program: hand it "
                 f"over again, as in peerexam.run(…, agents={{'{agent.name}': …}})"
             )
-        build = partial(assemble, agent_spec(agent)) if given is None else partial(wrap, given)
-        return build(
-            settings,
+        run = RunContext(
             ledger=self._ledger,
             meters=self._meters.of(agent.name),
             paid=lambda inner: Watched(inner, lane),
@@ -327,6 +325,9 @@ class _Builder:
             breaker=breaker,
             session=self._meters.session,
         )
+        if given is not None:
+            return wrap(given, settings, run)
+        return assemble(agent_spec(agent), settings, run)
 
     def player(self, config: AgentConfig, agent: Agent) -> Player:
         """The agent's roles, each watched as such."""

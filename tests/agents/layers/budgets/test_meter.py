@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from peerexam.agents.function import ScriptedAgent
 from peerexam.agents.layers.budgets.budgeted import Budgeted
 from peerexam.agents.layers.budgets.meter import Admission, BudgetLimits, BudgetMeter, Spend
-from peerexam.agents.pricing.priced import Price, Priced
+from peerexam.agents.pricing.priced import FlatPrice, Priced
 from peerexam.agents.pricing.token_estimate import estimate
 from peerexam.calls import Completion, Message, Request, Sampling, Usage
 from peerexam.errors import BudgetReachedError, OverloadedError, SetupError
 
-PRICE = Price(3.0, 15.0)
+PRICE = FlatPrice(3.0, 15.0)
 
 
 def _ask(number: int = 0, max_tokens: int = 10) -> Request:
@@ -150,7 +150,7 @@ async def test_an_unknown_price_is_counted_as_unknown_and_never_as_nothing() -> 
 async def test_a_cost_cannot_be_told_without_token_counts_unless_it_is_free() -> None:
     inner = ScriptedAgent(lambda request: "ok")
     assert (await Priced(inner, PRICE).complete(_ask())).cost is None
-    assert (await Priced(inner, Price(0, 0)).complete(_ask())).cost == 0.0
+    assert (await Priced(inner, FlatPrice(0, 0)).complete(_ask())).cost == 0.0
 
 
 def test_a_budget_in_dollars_needs_every_price() -> None:

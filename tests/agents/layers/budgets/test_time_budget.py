@@ -14,8 +14,8 @@ from peerexam.agents.function import ScriptedAgent
 from peerexam.agents.layers.budgets.meter import Admission, BudgetLimits, BudgetMeter, Spend
 from peerexam.agents.layers.budgets.session_clock import SessionClock
 from peerexam.agents.layers.budgets.time_budgeted import TimeBudgeted
-from peerexam.agents.layers.circuit_breaker import Breaker
-from peerexam.agents.layers.stack import LayerSettings, wrap
+from peerexam.agents.layers.circuit_breaker import CircuitBreaker
+from peerexam.agents.layers.stack import LayerSettings, RunContext, wrap
 from peerexam.calls import Message, Request
 from peerexam.errors import BudgetReachedError, OverloadedError, RateLimitedError
 from peerexam.ledger.opening import open_ledger
@@ -122,7 +122,10 @@ async def test_a_failed_attempt_takes_time_and_the_wait_after_it_takes_none() ->
         return next(replies)
 
     own = BudgetMeter(BudgetLimits(seconds=60.0), "agent 'pupil'")
-    agent = wrap(ScriptedAgent(reply, "pupil"), meters=[own], session=SessionClock(None, clock))
+    agent = wrap(
+        ScriptedAgent(reply, "pupil"),
+        run=RunContext(meters=[own], session=SessionClock(None, clock)),
+    )
     await agent.complete(_ask())
     assert (own.spent.calls, own.spent.seconds) == (1, 4.0)
 
@@ -133,7 +136,7 @@ async def test_a_replayed_call_takes_no_time(tmp_path: Path) -> None:
     own = BudgetMeter(BudgetLimits(seconds=2.5), "agent 'pupil'")
     session = SessionClock(2.5, clock)
     inner = _taking(clock, 2.0)
-    agent = wrap(inner, ledger=ledger, meters=[own], session=session)
+    agent = wrap(inner, run=RunContext(ledger=ledger, meters=[own], session=session))
     for _ in range(5):
         await agent.complete(_ask())
     assert (inner.calls, own.spent.seconds, session.elapsed) == (1, 2.0, 2.0)
@@ -149,9 +152,7 @@ async def test_calls_in_the_queue_are_called_off_when_the_time_is_up() -> None:
     agent = wrap(
         inner,
         LayerSettings(concurrency=1, requests_per_minute=1),
-        meters=[run],
-        session=session,
-        breaker=Breaker("pupil"),
+        RunContext(meters=[run], session=session, breaker=CircuitBreaker("pupil")),
     )
     session.start()
     clock.now += 2.0
@@ -171,7 +172,7 @@ async def test_a_question_is_let_in_while_one_like_those_before_has_time() -> No
     clock = Clock()
     session = SessionClock(10.0, clock)
     inner = _taking(clock, 2.0)
-    agent = wrap(inner, meters=[BudgetMeter()], session=session)
+    agent = wrap(inner, run=RunContext(meters=[BudgetMeter()], session=session))
     admission = Admission({}, session)
     admitted = []
     for question in range(4):
@@ -207,7 +208,7 @@ async def test_before_any_has_ended_a_question_takes_at_least_the_age_of_the_old
 async def test_a_replayed_question_says_nothing_of_how_long_the_next_one_takes() -> None:
     clock = Clock()
     session = SessionClock(10.0, clock)
-    agent = wrap(_taking(clock, 6.0), meters=[BudgetMeter()], session=session)
+    agent = wrap(_taking(clock, 6.0), run=RunContext(meters=[BudgetMeter()], session=session))
     admission = Admission({}, session)
     for _ in range(100):
         await admission.admit()
@@ -229,7 +230,9 @@ def test_an_agents_time_ends_between_questions_once_the_first_call_is_known(
 ) -> None:
     clock = Clock()
     own = BudgetMeter(BudgetLimits(seconds=limit), "agent 'pupil'")
-    agent = wrap(_taking(clock, seconds), meters=[own], session=SessionClock(None, clock))
+    agent = wrap(
+        _taking(clock, seconds), run=RunContext(meters=[own], session=SessionClock(None, clock))
+    )
     done: list[int] = []
 
     async def run() -> None:
@@ -259,9 +262,11 @@ async def test_time_that_is_up_ends_a_wait_that_the_provider_asked_for() -> None
     def limited(request: Request) -> str:
         raise RateLimitedError("come back in half a minute", 30.0)
 
-    breaker, session = Breaker("slow"), SessionClock(0.2)
+    breaker, session = CircuitBreaker("slow"), SessionClock(0.2)
     session.when_over(breaker.stop)
-    agent = wrap(ScriptedAgent(limited), LayerSettings(), breaker=breaker, session=session)
+    agent = wrap(
+        ScriptedAgent(limited), LayerSettings(), RunContext(breaker=breaker, session=session)
+    )
     loop = asyncio.get_running_loop()
     started = loop.time()
     with pytest.raises(BudgetReachedError, match=r"time is up \(0\.2 seconds a session\)"):

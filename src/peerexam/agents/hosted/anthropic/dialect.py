@@ -9,7 +9,7 @@ from typing import Any
 
 from peerexam.agents.hosted.rejections import Rejection, refused_parameter
 from peerexam.agents.hosted.token_limit import TokenRoom
-from peerexam.agents.hosted.utf8 import sendable
+from peerexam.agents.hosted.utf8 import valid_utf8
 from peerexam.calls import Json, Message, Request
 
 NO_SAMPLING_SINCE = "2026-10-21"
@@ -144,7 +144,7 @@ def _turns(messages: tuple[Message, ...]) -> tuple[str, list[dict[str, str]]]:
     system: list[str] = []
     turns: list[dict[str, str]] = []
     for message in messages:
-        content = sendable(message.content)
+        content = valid_utf8(message.content)
         if not content.strip():
             continue  # the API refuses empty turns
         if message.role == "system":

@@ -41,12 +41,11 @@ from peerexam.agents.hosted.endpoint import (
 )
 from peerexam.agents.hosted.rejections import Rejection
 from peerexam.agents.hosted.transport.base import Wire
-from peerexam.agents.redaction import Blot
+from peerexam.agents.redaction import Redactor
 from peerexam.agents.spec import AgentSpec
 from peerexam.calls import Completion, Json, Request
 from peerexam.errors import (
     CallError,
-    MissingExtraError,
     RefusedParameterError,
     SetupError,
 )
@@ -59,7 +58,7 @@ DEFAULT_VERSION = "2023-06-01"
 DEFAULT_MAX_TOKENS = 4096
 
 _LEAST_BUDGET = 1024
-_MENDS = {"json_schema": "where the model can, set the option json_schema: true"}
+_HINTS = {"json_schema": "where the model can, set the option json_schema: true"}
 _OPTIONS = (
     "client",
     "thinking",
@@ -82,7 +81,7 @@ class AnthropicAgent(HostedAgent):
     Args:
         spec: The agent's model, endpoint and options.
         key: The key, empty where the server wants none; it is kept out of the fingerprint and
-            blotted out of every completion and error.
+            redacted from every completion and error.
         base_url: The endpoint, without `/v1`.
         keyless: See `HostedAgent`.
 
@@ -97,7 +96,7 @@ class AnthropicAgent(HostedAgent):
         features: set[Feature] = {"chat"}
         if options.get("json_schema") is True:
             features.add("json_schema")
-        blot = Blot(secrets_of(key, base_url))
+        redactor = Redactor(secrets_of(key, base_url))
         connect = _sdk if options.get("client") == "sdk" else _lean
         super().__init__(
             spec.name,
@@ -111,8 +110,8 @@ class AnthropicAgent(HostedAgent):
                 thinking=_thinking(options.get("thinking")),
                 cache=options.get("cache") is True,
             ),
-            wire=connect(spec, key, base_url, blot),
-            blot=blot,
+            wire=connect(spec, key, base_url, redactor),
+            redactor=redactor,
             extra=options.get("extra_body") or {},
             keyless=keyless,
         )
@@ -122,7 +121,7 @@ class AnthropicAgent(HostedAgent):
             raise RefusedParameterError(
                 f"{self._name} gives no log-probabilities: the API has none", "top_logprobs"
             )
-        self.refuse_unclaimed(request, _MENDS)
+        self.refuse_unclaimed(request, _HINTS)
 
     def _read(self, body: Any, latency: float, request: Request) -> Completion:
         found = read_message(body, latency, self._dialect.dropped(request))
@@ -137,7 +136,7 @@ class AnthropicAgent(HostedAgent):
         return Completion("", "filtered", finish_reason=rejection.kind or None)
 
     def _error(self, rejection: Rejection) -> CallError:
-        return failure_of(rejection, self._model, self._blot)
+        return failure_of(rejection, self._model, self._redactor)
 
 
 def check(spec: AgentSpec, key: str = "") -> None:
@@ -175,36 +174,25 @@ def create(spec: AgentSpec) -> Agent:
     return AnthropicAgent(spec, key.value, base_url, key.unsent)
 
 
-def _lean(spec: AgentSpec, key: str, base_url: str, blot: Any) -> Wire:
+def _lean(spec: AgentSpec, key: str, base_url: str, redactor: Redactor) -> Wire:
     from peerexam.agents.hosted.transport.reqwest import ReqwestWire
 
     url, login = without_login(base_url)
     headers = {**_headers(spec), **login, **({"x-api-key": key} if key else {})}
     timeout = spec.options.get("timeout")
     return ReqwestWire(
-        address(url, "/v1/messages"), headers, who=spec.model, timeout=timeout, blot=blot
+        address(url, "/v1/messages"), headers, who=spec.model, timeout=timeout, redact=redactor
     )
 
 
-def _sdk(spec: AgentSpec, key: str, base_url: str, blot: Any) -> Wire:
-    try:
-        from peerexam.agents.hosted.transport.anthropic_sdk import connect
-    except ModuleNotFoundError:
-        raise MissingExtraError(
-            f"agent '{spec.name}': client sdk needs the package anthropic: pip install "
-            "'peerexam[anthropic]', or leave out the option client"
-        ) from None
+def _sdk(spec: AgentSpec, key: str, base_url: str, redactor: Redactor) -> Wire:
+    from peerexam.agents.hosted.transport.sdk import SdkWire
+
     url, login = without_login(base_url)
     if login and key:
         login["x-api-key"] = key  # the SDK's own place for the key is taken by the login
-    return connect(
-        url,
-        {**_headers(spec), **login},
-        key=key,
-        who=spec.model,
-        timeout=spec.options.get("timeout"),
-        blot=blot,
-    )
+    headers = {**_headers(spec), **login}
+    return SdkWire(spec, "anthropic", "messages", url, headers, key=key, redact=redactor)
 
 
 def _headers(spec: AgentSpec) -> dict[str, str]:

@@ -62,9 +62,9 @@ def is_filtered(rejection: Rejection) -> bool:
     return rejection.is_filtered or bool(said)
 
 
-def failure_of(rejection: Rejection, model: str, blot: Callable[[str], str] = str) -> CallError:
+def failure_of(rejection: Rejection, model: str, redact: Callable[[str], str] = str) -> CallError:
     """The error of ours that a rejection is; for the arguments see `error_of`."""
-    error = error_of(rejection, model, blot)
+    error = error_of(rejection, model, redact)
     if isinstance(error, QuotaExhaustedError):
         return error
     if rejection.status in (400, 403, 429) and _OUT_OF_MONEY.search(rejection.message):

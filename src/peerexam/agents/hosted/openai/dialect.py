@@ -14,7 +14,7 @@ from typing import Any
 
 from peerexam.agents.hosted.rejections import Rejection, refused_parameter
 from peerexam.agents.hosted.token_limit import TokenRoom
-from peerexam.agents.hosted.utf8 import sendable
+from peerexam.agents.hosted.utf8 import valid_utf8
 from peerexam.calls import Form, Message, Request
 
 DROPPABLE = ("temperature", "top_p", "seed")
@@ -66,7 +66,7 @@ class Dialect:
         if self._chat:
             body["messages"] = self._messages(request.messages)
         else:
-            body["prompt"] = sendable("".join(turn.content for turn in request.messages))
+            body["prompt"] = valid_utf8("".join(turn.content for turn in request.messages))
         return body
 
     def dropped(self, request: Request) -> tuple[str, ...]:
@@ -135,7 +135,7 @@ class Dialect:
         return body | _form(sampling.form)
 
     def _messages(self, messages: tuple[Message, ...]) -> list[dict[str, str]]:
-        turns = [(turn.role, sendable(turn.content)) for turn in messages]
+        turns = [(turn.role, valid_utf8(turn.content)) for turn in messages]
         if self._folds_system:
             turns = _without_system(turns)
         if self._merges_turns:

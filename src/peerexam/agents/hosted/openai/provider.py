@@ -34,14 +34,10 @@ from peerexam.agents.hosted.openai.dialect import Dialect
 from peerexam.agents.hosted.openai.reply import read_reply
 from peerexam.agents.hosted.rejections import Rejection, error_of
 from peerexam.agents.hosted.transport.base import Wire
-from peerexam.agents.redaction import Blot
+from peerexam.agents.redaction import Redactor
 from peerexam.agents.spec import AgentSpec
 from peerexam.calls import Completion, Json, Request
-from peerexam.errors import (
-    CallError,
-    MissingExtraError,
-    SetupError,
-)
+from peerexam.errors import CallError, SetupError
 
 DEFAULT_URL = "https://api.openai.com/v1"
 KEY_VARIABLE = "OPENAI_API_KEY"
@@ -51,7 +47,7 @@ HOME = Home(KEY_VARIABLE, (URL_VARIABLE,), "api.openai.com")
 _FEATURES: dict[str, Feature] = {
     name: name for name in get_args(Feature) if name not in ("chat", "score")
 }
-_MENDS = {
+_HINTS = {
     kind: f"where its server can, set the option {kind}: true"
     for kind in ("grammar", "json_schema")
 }
@@ -74,7 +70,7 @@ class OpenAIAgent(HostedAgent):
     Args:
         spec: The agent's model, endpoint and options.
         key: The key, empty where the server wants none; it is kept out of the fingerprint and
-            blotted out of every completion and error.
+            redacted from every completion and error.
         base_url: The endpoint.
         keyless: See `HostedAgent`.
 
@@ -87,7 +83,7 @@ class OpenAIAgent(HostedAgent):
         options = dict(spec.options)
         check(spec, key)
         limit = options.get("max_tokens_param")
-        blot = Blot(secrets_of(key, base_url))
+        redactor = Redactor(secrets_of(key, base_url))
         chat = options.get("chat", True) is not False
         hosted = base_url.rstrip("/") == DEFAULT_URL
         connect = _sdk if options.get("client") == "sdk" else _lean
@@ -102,14 +98,14 @@ class OpenAIAgent(HostedAgent):
                 limit_is_fixed=limit is not None,
                 chat=chat,
             ),
-            wire=connect(spec, key, base_url, chat, blot),
-            blot=blot,
+            wire=connect(spec, key, base_url, chat, redactor),
+            redactor=redactor,
             extra=options.get("extra_body") or {},
             keyless=keyless,
         )
 
     def _check(self, request: Request) -> None:
-        self.refuse_unclaimed(request, _MENDS)
+        self.refuse_unclaimed(request, _HINTS)
 
     def _read(self, body: Any, latency: float, request: Request) -> Completion:
         return read_reply(body, latency, self._dialect.dropped(request))
@@ -120,7 +116,7 @@ class OpenAIAgent(HostedAgent):
         return Completion("", "filtered", finish_reason=rejection.code or None)
 
     def _error(self, rejection: Rejection) -> CallError:
-        return error_of(rejection, self._model, self._blot)
+        return error_of(rejection, self._model, self._redactor)
 
 
 def check(spec: AgentSpec, key: str = "") -> None:
@@ -155,7 +151,7 @@ def create(spec: AgentSpec) -> Agent:
     return OpenAIAgent(spec, key.value, base_url, key.unsent)
 
 
-def _lean(spec: AgentSpec, key: str, base_url: str, chat: bool, blot: Any) -> Wire:
+def _lean(spec: AgentSpec, key: str, base_url: str, chat: bool, redactor: Redactor) -> Wire:
     from peerexam.agents.hosted.transport.reqwest import ReqwestWire
 
     url, login = without_login(base_url)
@@ -164,27 +160,24 @@ def _lean(spec: AgentSpec, key: str, base_url: str, chat: bool, blot: Any) -> Wi
         headers["OpenAI-Organization"] = str(spec.options["organization"])
     path = "/chat/completions" if chat else "/completions"
     timeout = spec.options.get("timeout")
-    return ReqwestWire(address(url, path), headers, who=spec.model, timeout=timeout, blot=blot)
+    return ReqwestWire(
+        address(url, path), headers, who=spec.model, timeout=timeout, redact=redactor
+    )
 
 
-def _sdk(spec: AgentSpec, key: str, base_url: str, chat: bool, blot: Any) -> Wire:
-    try:
-        from peerexam.agents.hosted.transport.openai_sdk import connect
-    except ModuleNotFoundError:
-        raise MissingExtraError(
-            f"agent '{spec.name}': client sdk needs the package openai: pip install "
-            "'peerexam[openai]', or leave out the option client"
-        ) from None
+def _sdk(spec: AgentSpec, key: str, base_url: str, chat: bool, redactor: Redactor) -> Wire:
+    from peerexam.agents.hosted.transport.sdk import SdkWire
+
     url, login = without_login(base_url)
-    return connect(
+    return SdkWire(
+        spec,
+        "openai",
+        "chat.completions" if chat else "completions",
         url,
         {**_headers(spec), **({} if key else login)},
         key=key,
-        chat=chat,
-        who=spec.model,
+        redact=redactor,
         organization=spec.options.get("organization"),
-        timeout=spec.options.get("timeout"),
-        blot=blot,
     )
 
 

@@ -1,8 +1,8 @@
 """One HTTP call to a provider's API, whichever client makes it.
 
 A provider module says what is sent and reads what comes back. Between the two stands a `Wire`: the
-lean one over pyreqwest (`wire_reqwest`), or a provider's own SDK (`wire_openai`, `wire_anthropic`),
-which is slower by an order of magnitude and is the reference that the lean one is tested against.
+lean one over pyreqwest (`reqwest`), or a provider's own SDK (`sdk`), which is slower by an order of
+magnitude and is the reference that the lean one is tested against.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def unreadable(reply: WireReply, model: str, quoted: str) -> OverloadedError:
     Args:
         reply: What came back.
         model: The model, for the message.
-        quoted: The body's text, keys blotted out.
+        quoted: The body's text, keys redacted.
     """
     if reply.headers.get("content-type", "").startswith(_STREAM):
         # Pieces of an answer are no answer, so they are not quoted either.

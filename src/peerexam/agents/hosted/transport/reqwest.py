@@ -33,8 +33,7 @@ from peerexam.agents.hosted.transport.base import (
     unconnected,
 )
 from peerexam.agents.hosted.transport.proxies import proxy_for
-from peerexam.agents.layers.attempt_timeout import time_limit
-from peerexam.agents.layers.deadline import limit_of_this_attempt
+from peerexam.agents.layers.attempt_timeout import limit_of_this_attempt, time_limit
 from peerexam.errors import (
     CallError,
     CallTimeoutError,
@@ -53,7 +52,7 @@ time in which the process was stopped, and throws away a reply that came meanwhi
 only where many calls are left behind like this.
 """
 _MOST_LEFT_BEHIND = 32
-"""Calls of the last hour that may keep their connections after they were given up."""
+"""Calls of the last hour that may keep their connections after they were cancelled."""
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _LONGEST_REPLY = 64 * 1024 * 1024
 """Bytes, unpacked. No completion is as long; a server that never stops must not fill memory."""
@@ -109,7 +108,7 @@ class ReqwestWire:
         headers: Sent with every call, the key's among them.
         who: The model, for messages.
         timeout: Seconds for one call; None is no limit of its own.
-        blot: Blots the key out of a message.
+        redact: Redacts the key in a message.
 
     Raises:
         SetupError: The URL's host, a header or the environment's proxy cannot be used.
@@ -122,13 +121,13 @@ class ReqwestWire:
         *,
         who: str,
         timeout: float | None = None,
-        blot: Callable[[str], str] = str,
+        redact: Callable[[str], str] = str,
     ) -> None:
         self._url = url
-        self._headers = _sendable({**headers, "Content-Type": "application/json"})
+        self._headers = _checked_headers({**headers, "Content-Type": "application/json"})
         self._who = who
         self._timeout = timeout
-        self._blot = blot
+        self._redact = redact
         self._proxy = proxy_for(url)
         self._target = self._parsed()
         self._client: Client | None = None
@@ -214,7 +213,7 @@ class ReqwestWire:
         else:
             if status in KEEP_THE_METHOD and onward.origin_ascii == target.origin_ascii:
                 return onward
-            there = self._blot(f"{onward.origin_ascii}{onward.path}")
+            there = self._redact(f"{onward.origin_ascii}{onward.path}")
         raise redirected(self._where(), status, there)
 
     def _limit(self) -> timedelta | None:
@@ -243,7 +242,7 @@ class ReqwestWire:
         try:
             return self._connect()
         except RuntimeError as error:
-            failure = PermanentError(_FORKED if "fork" in str(error) else self._blot(str(error)))
+            failure = PermanentError(_FORKED if "fork" in str(error) else self._redact(str(error)))
         raise failure
 
     def _connect(self) -> Client:
@@ -274,22 +273,22 @@ class ReqwestWire:
         # The outermost message is the address once more; the innermost one says what happened.
         causes = error.details.get("causes") or []
         said = " ".join((causes[-1]["message"] if causes else error.message).split())
-        for sign, mend in _CERTIFICATES.items():
+        for sign, hint in _CERTIFICATES.items():
             if sign in said:
-                return f"{said}; {mend}"
+                return f"{said}; {hint}"
         if number := _OS_ERROR.search(said):
             return f"{os.strerror(int(number[1]))}; check the address, and that the server is up"
         if said.startswith(_UNNAMED_HOST):
-            host = self._blot(urlsplit(self._url).hostname or "")
+            host = self._redact(urlsplit(self._url).hostname or "")
             return f"host {host}: {said.removeprefix(_UNNAMED_HOST)}; check the address"
-        return self._blot(f"{type(error).__name__}: {_FOR_URL.sub('', said)}")[:300]
+        return self._redact(f"{type(error).__name__}: {_FOR_URL.sub('', said)}")[:300]
 
 
 def _causes(error: RequestError) -> str:
     return " ".join(cause["message"] for cause in error.details.get("causes") or [])
 
 
-def _sendable(headers: dict[str, str]) -> dict[str, str]:
+def _checked_headers(headers: dict[str, str]) -> dict[str, str]:
     for name, value in headers.items():
         try:
             HeaderMap({name: value})

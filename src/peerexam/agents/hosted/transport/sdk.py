@@ -5,11 +5,13 @@ OpenAI's and Anthropic's SDKs come from one generator, and name their errors ali
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from operator import attrgetter
+from typing import Any, Literal
+from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
 from peerexam.agents.hosted.transport.base import (
     KEEP_THE_METHOD,
@@ -22,9 +24,11 @@ from peerexam.agents.hosted.transport.base import (
     unconnected,
 )
 from peerexam.agents.layers.attempt_timeout import time_limit
+from peerexam.agents.spec import AgentSpec
 from peerexam.errors import (
     CallError,
     CallTimeoutError,
+    MissingExtraError,
     PermanentError,
 )
 
@@ -35,51 +39,66 @@ CONNECT_SECONDS = 30.0
 """For making a connection, before anything is sent."""
 
 
-@dataclass(frozen=True, slots=True)
-class Sdk:
-    """One SDK's client, and what of it a wire needs.
-
-    Attributes:
-        errors: The module with its exceptions.
-        root: The exception that all of them come from.
-        client: Its kept client, retries off.
-        resource: Whose `create` makes the call.
-    """
-
-    errors: Any
-    root: type[Exception]
-    client: Any
-    resource: Any
+_NAMES = {"openai": "OpenAI", "anthropic": "Anthropic"}
 
 
 class SdkWire:
     """Calls one resource of one endpoint through its SDK.
 
     Args:
-        sdk: The SDK's parts.
-        where: The endpoint, for messages; no secret in it.
-        who: The model, for messages.
-        timeout: Seconds for one call; None is no limit but those of the layers outside. The SDK's
-            own is to be off: it counts the time in which the process was stopped.
-        blot: Blots the key out of a message.
+        spec: The agent.
+        package: The SDK.
+        resource: Whose `create` makes the call, as in `chat.completions`.
+        url: The endpoint; a query is sent with every call.
+        headers: Sent with every call.
+        key: The key; empty where the server wants none.
+        redact: Redacts the key in a message.
+        own: What else the SDK's client is made with.
+
+    Raises:
+        MissingExtraError: The SDK is not installed.
     """
 
     def __init__(
         self,
-        sdk: Sdk,
+        spec: AgentSpec,
+        package: Literal["openai", "anthropic"],
+        resource: str,
+        url: str,
+        headers: Mapping[str, str],
         *,
-        where: str,
-        who: str,
-        timeout: float | None = None,
-        blot: Callable[[str], str] = str,
+        key: str,
+        redact: Callable[[str], str] = str,
+        **own: Any,
     ) -> None:
-        self._sdk = sdk
-        self._where = where
-        self._who = who
-        self._timeout = timeout
-        self._blot = blot
-        self._create = sdk.resource.with_raw_response.create
-        self._named = frozenset(inspect.signature(sdk.resource.create).parameters)
+        try:
+            sdk = importlib.import_module(package)
+        except ModuleNotFoundError:
+            raise MissingExtraError(
+                f"agent '{spec.name}': client sdk needs the package {package}: pip install "
+                f"'peerexam[{package}]', or leave out the option client"
+            ) from None
+        parts = urlsplit(url)
+        self._where = urlunsplit(parts._replace(query="", fragment=""))
+        self._who = spec.model
+        self._timeout = spec.options.get("timeout")
+        self._redact = redact
+        self._errors = sdk
+        self._root = getattr(sdk, f"{_NAMES[package]}Error")
+        self._client = getattr(sdk, f"Async{_NAMES[package]}")(
+            api_key=key or NO_KEY,
+            base_url=self._where,
+            default_headers=dict(headers),
+            default_query=dict(parse_qsl(parts.query, keep_blank_values=True)),
+            # Its own limit on a call would count the time in which the process was stopped.
+            timeout=sdk.Timeout(None, connect=CONNECT_SECONDS),
+            http_client=http_client(sdk, self._where),
+            max_retries=0,  # the Retrying layer does that, once
+            **own,
+        )
+        api = attrgetter(resource)(self._client)
+        self._create = api.with_raw_response.create
+        self._named = frozenset(inspect.signature(api.create).parameters)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._where!r})"
@@ -95,7 +114,7 @@ class SdkWire:
         # Raised outside of `except`, and so without a context: the SDK's own error holds the
         # request with its headers.
         failure: CallError
-        errors = self._sdk.errors
+        errors = self._errors
         started = time.perf_counter()
         try:
             with time_limit(self._timeout):
@@ -107,21 +126,21 @@ class SdkWire:
             return _reply(error.response, time.perf_counter() - started)
         except errors.APIConnectionError as error:
             failure = self._unconnected(error)
-        except self._sdk.root as error:
-            failure = PermanentError(self._blot(f"{type(error).__name__}: {error}"))
+        except self._root as error:
+            failure = PermanentError(self._redact(f"{type(error).__name__}: {error}"))
         raise failure
 
     async def close(self) -> None:
         """Close the connections."""
-        await self._sdk.client.close()
+        await self._client.close()
 
     def _unconnected(self, error: Exception) -> CallError:
         cause = error.__cause__ or error
         if isinstance(cause, PermanentError):  # of `http_client`
-            return PermanentError(self._blot(str(cause)))
+            return PermanentError(self._redact(str(cause)))
         if type(cause).__name__ == "TooManyRedirects":
             return endlessly_redirected(self._where)
-        words = self._blot(f"{type(cause).__name__}: {cause}")[:300]
+        words = self._redact(f"{type(cause).__name__}: {cause}")[:300]
         told = causes_in(error)
         if is_nobody(told):
             words = f"{words}; check the address, and that the server is up"
