@@ -30,7 +30,7 @@ from peerexam.protocols.run.folder.dataset_manifest import (
 from peerexam.protocols.run.folder.lock import claimed
 from peerexam.protocols.run.loop import Tally
 from peerexam.protocols.run.runner import folder_name
-from peerexam.protocols.run.setup import Stage, stage
+from peerexam.protocols.run.setup import Setup, set_up
 from peerexam.protocols.session.garbage_collection import rare_collections
 from peerexam.protocols.session.outcome import Status
 from peerexam.protocols.session.progress import Progress
@@ -127,31 +127,29 @@ async def generate(
     parts = parts_of(config)
     command = None if replace else "generate"
     with claimed(Path(out), config, "dataset", replaced_by=command) as folder, rare_collections():
-        async with stage(
-            config, folder, db=db, agents=agents, progress=progress, playing=parts
-        ) as scene:
+        async with set_up(
+            config, folder, db=db, agents=agents, progress=progress, only=parts
+        ) as setup:
             # Only now: building the agents refuses a config that holds a key.
             if not folder.manifest_path.exists():
                 folder.write_manifest(begun_manifest(config))
             folder.write_config(dump_config(config))
-            found, tally = await _set(config, scene, progress)
-            tally.lost = scene.lost()
-        return _write(config, folder, found, tally, scene, today)
+            found, tally = await _set(config, setup)
+            tally.lost = setup.lost()
+        return _write(config, folder, found, tally, setup, today)
 
 
-async def _set(
-    config: ExamConfig, scene: Stage, progress: Progress | None
-) -> tuple[Annotated, Tally]:
-    _note(progress, "setting questions")
+async def _set(config: ExamConfig, setup: Setup) -> tuple[Annotated, Tally]:
+    setup.progress.note = "setting questions"
     tally = Tally()
-    questions = await exam_questions(config, list(scene.cast.examiners.values()), partial=True)
+    questions = await exam_questions(config, list(setup.roles.examiners.values()), partial=True)
     if not questions.questions and questions.stopped is None:
         raise PeerexamError("no examiner set a single question:\n" + "\n".join(questions.notes))
     found, tally.stopped = Annotated(questions), questions.stopped
     if questions.stopped is None:
-        _note(progress, "asking for levels and references")
+        setup.progress.note = "asking for levels and references"
         try:
-            found = await annotate(questions, scene, config)
+            found = await annotate(questions, setup, config)
         except BudgetReachedError as reached:
             tally.stopped = f"{reached}; levels and references are missing"
     tally.failures.update(
@@ -166,7 +164,7 @@ def _write(
     folder: RunFolder,
     found: Annotated,
     tally: Tally,
-    scene: Stage,
+    setup: Setup,
     today: str,
 ) -> Generated:
     data = RunFolder(folder.path / DATA)
@@ -178,7 +176,7 @@ def _write(
     status: Status = "complete" if reason is None else "partial"
     body = dataset_manifest(
         config,
-        scene.fingerprints,
+        setup.fingerprints,
         found,
         status=status,
         reason=reason,
@@ -205,8 +203,3 @@ def _why_partial(questions: QuestionSet, tally: Tally) -> str | None:
         by_whom = ", ".join(f"{who} ({times})" for who, times in failed.items())
         reasons.append(f"calls failed: {by_whom}; {_AGAIN}")
     return ". ".join(reasons) or None
-
-
-def _note(progress: Progress | None, text: str) -> None:
-    if progress is not None:
-        progress.note = text

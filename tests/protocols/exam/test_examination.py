@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from peerexam.examiners.base import FollowUp, Paper, Style
 from peerexam.protocols.exam.examination import (
     Block,
-    Cast,
+    Roles,
     Rules,
     correct_examinees,
     examine,
@@ -64,14 +64,14 @@ class Player:
 QUESTION = Question("q1", "What is it?", "things", author="a")
 
 
-def cast(*players: Player) -> Cast:
+def roles(*players: Player) -> Roles:
     by_name = {player.name: player for player in players}
-    return Cast(by_name, by_name, by_name)
+    return Roles(by_name, by_name, by_name)
 
 
-def four(seed: int | None = None) -> Cast:
+def four(seed: int | None = None) -> Roles:
     delay = None if seed is None else random.Random(seed)
-    return cast(
+    return roles(
         *(Player(name, level, delay) for name, level in zip("abcd", (5, 3, 5, 1), strict=True))
     )
 
@@ -126,7 +126,7 @@ async def test_follow_ups_come_only_after_answers_the_author_marked_as_correct()
 
 async def test_failed_answers_are_recorded_and_never_judged() -> None:
     players = [Player("a", 5), Player("b", 3), Player("c", 4, state="refused")]
-    block = await examine(QUESTION, cast(*players), Rules())
+    block = await examine(QUESTION, roles(*players), Rules())
     assert [(a.examinee, a.state) for a in block.answers] == [
         ("a", "ok"),
         ("b", "ok"),
@@ -171,10 +171,10 @@ async def test_a_judge_with_a_share_judges_that_part_of_the_questions() -> None:
 
 async def followed_up(rules: Rules, backwards: bool = False) -> list[str]:
     """Which of sixty full-mark answers are followed up."""
-    players = cast(*(Player(f"p{number:02}", 5) for number in range(60)), Player("a", 5))
+    players = roles(*(Player(f"p{number:02}", 5) for number in range(60)), Player("a", 5))
     answers = [Answer(QUESTION.id, name, "5") for name in players.examinees]
     marks = [Mark(QUESTION.id, name, "a", overall=5) for name in players.examinees if name != "a"]
-    alone = Cast(players.examiners, players.examinees, {})
+    alone = Roles(players.examiners, players.examinees, {})
     order = slice(None, None, -1 if backwards else 1)
     had = await follow_up(QUESTION, answers[order], marks[order], alone, rules)
     return sorted(part.question.examinee or "" for part in had if isinstance(part, Block))
@@ -212,13 +212,13 @@ class Instant(Player):
 async def test_players_that_wait_for_nothing_leave_the_same_records() -> None:
     levels = {"a": 3, "b": 5, "c": 1, "d": 5, "e": 2}
     rules = Rules(rounds=1)
-    waiting = await examine(QUESTION, cast(*(Player(*one) for one in levels.items())), rules)
-    at_once = await examine(QUESTION, cast(*(Instant(*one) for one in levels.items())), rules)
+    waiting = await examine(QUESTION, roles(*(Player(*one) for one in levels.items())), rules)
+    at_once = await examine(QUESTION, roles(*(Instant(*one) for one in levels.items())), rules)
     assert at_once == waiting
     assert len(at_once.follow_ups) == 2
 
 
 async def test_one_player_that_waits_is_enough_to_work_at_the_same_time() -> None:
     players = [Instant("a", 1), Instant("b", 2)]
-    assert not cast(*players).waits
-    assert cast(*players, Player("c", 3)).waits
+    assert not roles(*players).waits
+    assert roles(*players, Player("c", 3)).waits

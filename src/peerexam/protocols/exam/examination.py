@@ -21,7 +21,7 @@ from peerexam.records import Answer, Mark, Question, Ranking, Verdict
 
 
 @dataclass(frozen=True, slots=True)
-class Cast:
+class Roles:
     """Who plays which role, by name, in the order of the exam."""
 
     examiners: Mapping[str, Examiner]
@@ -108,33 +108,33 @@ class Block:
             yield from block.walk()
 
 
-async def examine(question: Question, cast: Cast, rules: Rules) -> Block:
+async def examine(question: Question, roles: Roles, rules: Rules) -> Block:
     """Hold the examination on one question.
 
     Raises:
         BudgetReachedError: The budget ended it; nothing of the question is then returned, and
             what was answered is in the ledger.
     """
-    if cast.waits:
-        return await _examine(question, cast, rules)
+    if roles.waits:
+        return await _examine(question, roles, rules)
     with in_turn():
-        return await _examine(question, cast, rules)
+        return await _examine(question, roles, rules)
 
 
-async def _examine(question: Question, cast: Cast, rules: Rules) -> Block:
+async def _examine(question: Question, roles: Roles, rules: Rules) -> Block:
     chosen = [
-        examinee for name, examinee in cast.examinees.items() if question.examinee in (None, name)
+        examinee for name, examinee in roles.examinees.items() if question.examinee in (None, name)
     ]
     answers = await together(examinee.answer(question) for examinee in chosen)
-    return await judge_answers(question, answers, cast, rules)
+    return await judge_answers(question, answers, roles, rules)
 
 
 async def judge_answers(
-    question: Question, answers: Sequence[Answer], cast: Cast, rules: Rules
+    question: Question, answers: Sequence[Answer], roles: Roles, rules: Rules
 ) -> Block:
     """Judge answers that are already there, then follow up."""
     usable = [answer for answer in answers if answer.state == "ok"]
-    judges = panel(question, cast, rules)
+    judges = panel(question, roles, rules)
     marks, sheets = await both(
         together(_mark_all(judge, question, usable, rules) for judge in judges if rules.marks),
         together(
@@ -142,7 +142,7 @@ async def judge_answers(
         ),
     )
     flat_marks = [mark for column in marks for mark in column]
-    follow_ups = await follow_up(question, usable, flat_marks, cast, rules)
+    follow_ups = await follow_up(question, usable, flat_marks, roles, rules)
     return Block(
         question,
         answers,
@@ -153,12 +153,12 @@ async def judge_answers(
     )
 
 
-def panel(question: Question, cast: Cast, rules: Rules) -> list[Judge]:
-    """The judges of a question, in the order of the cast."""
+def panel(question: Question, roles: Roles, rules: Rules) -> list[Judge]:
+    """The judges of a question, in the order of the roles."""
     if rules.panel == "author":
         author = _examiner_of(question, rules)
-        return [judge for name, judge in cast.judges.items() if name == author]
-    return [judge for name, judge in cast.judges.items() if rules.judges(name, question)]
+        return [judge for name, judge in roles.judges.items() if name == author]
+    return [judge for name, judge in roles.judges.items() if rules.judges(name, question)]
 
 
 def _examiner_of(question: Question, rules: Rules) -> str | None:
@@ -262,11 +262,11 @@ async def follow_up(
     question: Question,
     answers: Sequence[Answer],
     marks: Iterable[Mark],
-    cast: Cast,
+    roles: Roles,
     rules: Rules,
 ) -> list[Block | FollowUp]:
     """Ask deeper after the answers that count as correct; of what was not had, why."""
-    examiner = cast.examiners.get(_examiner_of(question, rules) or "")
+    examiner = roles.examiners.get(_examiner_of(question, rules) or "")
     if question.round > rules.rounds or examiner is None:
         return []
     correct = correct_examinees(marks, examiner.name, rules.full_mark)
@@ -277,14 +277,14 @@ async def follow_up(
         rng = rng_for(rules.seed, "follow up", question.id)
         kept = set(rng.sample([answer.examinee for answer in chosen], rules.sample))
         chosen = [answer for answer in chosen if answer.examinee in kept]
-    return await together(_go_on(examiner, question, answer, cast, rules) for answer in chosen)
+    return await together(_go_on(examiner, question, answer, roles, rules) for answer in chosen)
 
 
 async def _go_on(
-    examiner: Examiner, question: Question, answer: Answer, cast: Cast, rules: Rules
+    examiner: Examiner, question: Question, answer: Answer, roles: Roles, rules: Rules
 ) -> Block | FollowUp:
     asked = await examiner.follow_up(question, answer)
-    return asked if asked.question is None else await examine(asked.question, cast, rules)
+    return asked if asked.question is None else await examine(asked.question, roles, rules)
 
 
 def correct_examinees(marks: Iterable[Mark], examiner: str, full_mark: int) -> set[str]:

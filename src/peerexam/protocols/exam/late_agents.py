@@ -9,7 +9,7 @@ from peerexam.examiners.base import Judge
 from peerexam.protocols.exam.comparing import Comparison, compare
 from peerexam.protocols.exam.examination import (
     Block,
-    Cast,
+    Roles,
     Rules,
     examine,
     follow_up,
@@ -28,7 +28,7 @@ def joined_late(name: str) -> str:
 
 
 async def examine_with_joined(
-    question: Question, cast: Cast, rules: Rules, joined: Sequence[str]
+    question: Question, roles: Roles, rules: Rules, joined: Sequence[str]
 ) -> Block:
     """Hold the examination as it was held: the exam's own agents, then each that joined later.
 
@@ -36,70 +36,70 @@ async def examine_with_joined(
 
     Args:
         question: Of the first round.
-        cast: Everyone.
+        roles: Everyone.
         rules: How the question is examined.
         joined: Who joined, in that order.
     """
-    block = await examine(question, _without(cast, joined), rules)
+    block = await examine(question, _without(roles, joined), rules)
     for place, name in enumerate(joined):
-        block = await join(name, block, _without(cast, joined[place + 1 :]), rules)
+        block = await join(name, block, _without(roles, joined[place + 1 :]), rules)
     return block
 
 
-def _without(cast: Cast, names: Sequence[str]) -> Cast:
-    return Cast(
-        {name: role for name, role in cast.examiners.items() if name not in names},
-        {name: role for name, role in cast.examinees.items() if name not in names},
-        {name: role for name, role in cast.judges.items() if name not in names},
+def _without(roles: Roles, names: Sequence[str]) -> Roles:
+    return Roles(
+        {name: role for name, role in roles.examiners.items() if name not in names},
+        {name: role for name, role in roles.examinees.items() if name not in names},
+        {name: role for name, role in roles.judges.items() if name not in names},
     )
 
 
-async def join(name: str, block: Block, cast: Cast, rules: Rules) -> Block:
+async def join(name: str, block: Block, roles: Roles, rules: Rules) -> Block:
     """Play an agent's missing cells on one question of the first round.
 
     Args:
-        name: Who joins; an examinee of the cast, a judge too where it has the role.
+        name: Who joins; an examinee of the roles, a judge too where it has the role.
         block: The question as it stands.
-        cast: Everyone, the newcomer among them.
+        roles: Everyone, the newcomer among them.
         rules: How the question is examined.
     """
     question = block.question
     answers = list(block.answers)
-    new = await cast.examinees[name].answer(question) if name in cast.examinees else None
+    new = await roles.examinees[name].answer(question) if name in roles.examinees else None
     if new is not None:
         answers.append(new)
     placed = await together(
         _place(judge, question, new, block, rules)
-        for judge in panel(question, cast, rules)
+        for judge in panel(question, roles, rules)
         if judge.name != name and new is not None and new.state == "ok"
     )
-    judged = await _also_judge(name, replace(block, answers=answers), cast, rules)
+    judged = await _also_judge(name, replace(block, answers=answers), roles, rules)
     merged = _merged(judged, placed)
     if new is None or new.state != "ok":
         return merged
     new_marks = [mark for mark in merged.marks if mark.examinee == name]
-    deeper = await follow_up(question, [new], new_marks, cast, rules)
+    deeper = await follow_up(question, [new], new_marks, roles, rules)
     followed = split_follow_ups(deeper)
     followed["follow_ups"] = [*merged.follow_ups, *followed["follow_ups"]]
     return replace(merged, **followed)
 
 
-async def _also_judge(name: str, block: Block, cast: Cast, rules: Rules) -> Block:
+async def _also_judge(name: str, block: Block, roles: Roles, rules: Rules) -> Block:
     """The block and its follow-ups, with what the newcomer as a judge says of their answers."""
     own, deeper = await both(
-        _as_judge(name, block.question, block.answers, cast, rules),
-        together(_also_judge(name, child, cast, rules) for child in block.follow_ups),
+        _as_judge(name, block.question, block.answers, roles, rules),
+        together(_also_judge(name, child, roles, rules) for child in block.follow_ups),
     )
     return _merged(replace(block, follow_ups=deeper), [own])
 
 
 async def _as_judge(
-    name: str, question: Question, answers: Sequence[Answer], cast: Cast, rules: Rules
+    name: str, question: Question, answers: Sequence[Answer], roles: Roles, rules: Rules
 ) -> Block:
     """The newcomer judges everyone's answers, as it would have in the exam."""
-    if name not in cast.judges:
+    if name not in roles.judges:
         return Block(question)
-    alone = Cast({}, {}, {name: cast.judges[name]})
+    alone = Roles({}, {}, {name: roles.judges[name]})
     return await judge_answers(question, answers, alone, replace(rules, rounds=0))
 
 

@@ -12,13 +12,13 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import ExitStack, aclosing
 from dataclasses import dataclass, field
 
-from peerexam.agents.layers.budgets.meter import Admission
 from peerexam.calls import State
 from peerexam.errors import BudgetReachedError
 from peerexam.examiners.answering import is_cut
 from peerexam.examiners.prompting.overflow import is_overflow
 from peerexam.protocols.exam.examination import Block
 from peerexam.protocols.run.resume import Nothing, Standing
+from peerexam.protocols.run.setup import Setup
 from peerexam.protocols.session.concurrency import in_order
 from peerexam.records import Answer, Question
 from peerexam.runfolder import RecordWriter, RunFolder
@@ -92,18 +92,17 @@ async def examine_all(
     questions: Iterable[Question],
     examine: Callable[[Question], Awaitable[Block]],
     folder: RunFolder,
-    admission: Admission,
-    window: int,
+    setup: Setup,
     standing: Standing | Nothing | None = None,
 ) -> Tally:
-    """Examine questions, `window` at a time, and write their records.
+    """Examine questions, a window of them at a time, and write their records.
 
     Args:
         questions: Of the first round; they are written first, follow-ups behind them.
         examine: Examines one question.
         folder: Where the records go.
-        admission: Asked before each question; without room, only what is paid for is replayed.
-        window: How many questions are worked on at once.
+        setup: With its admission, which is asked before each question; without room, only what is
+            paid for is replayed.
         standing: What an earlier session left under the same set-up and is not gone over again;
             None goes over everything.
     """
@@ -112,14 +111,14 @@ async def examine_all(
 
     async def guarded(question: Question) -> Block | None:
         # Without room a question is still replayed, as far as the ledger holds all of it.
-        await admission.admit()
+        await setup.admission.admit()
         try:
             return await examine(question)
         except BudgetReachedError as reached:
             tally.stopped = str(reached)
             return None
         finally:
-            admission.release()
+            setup.admission.release()
 
     with ExitStack() as stack:
         writers = {
@@ -133,13 +132,14 @@ async def examine_all(
         found = await standing.take_over(writers)
         tally.examined = found.whole
         tally.follow_ups, tally.lost_follow_ups = found.follow_ups, found.lost_follow_ups
-        async with aclosing(in_order(held[tally.examined :], guarded, window)) as blocks:
+        async with aclosing(in_order(held[tally.examined :], guarded, setup.window)) as blocks:
             async for block in blocks:
                 if block is not None:
                     tally.examined += 1
                     _write(block, writers, tally)
                 standing.note(block, writers)
         standing.keep(writers)
+    tally.lost, tally.odd_endings = setup.lost(), setup.odd_endings()
     return tally
 
 

@@ -25,11 +25,11 @@ from peerexam.protocols.config.domains import chosen_domains
 from peerexam.protocols.config.models import ExamConfig, RoleName
 from peerexam.protocols.config.own_answers import own_answers
 from peerexam.protocols.exam.archive import Archive
-from peerexam.protocols.exam.examination import Cast, Rules, line_up, panel
+from peerexam.protocols.exam.examination import Roles, Rules, line_up, panel
 from peerexam.protocols.exam.ranking import first_pair
 from peerexam.protocols.questions.repetitions import RepetitionFinder, RepetitionRules
 from peerexam.protocols.run.pilot_findings import Asked, Trial, cut_line, in_a_line, in_full
-from peerexam.protocols.run.setup import Stage
+from peerexam.protocols.run.setup import Setup
 from peerexam.protocols.session.concurrency import together
 from peerexam.records import Answer, Domain, Mark, Question, Verdict
 
@@ -87,50 +87,50 @@ def _needed(config: ExamConfig, examinees: Sequence[str]) -> int:
     return 1 if config.judging.ranking == "none" and len(examinees) == 1 else 2
 
 
-async def pilot(config: ExamConfig, scene: Stage, given: Sequence[Question] | None) -> None:
+async def pilot(config: ExamConfig, setup: Setup, given: Sequence[Question] | None) -> None:
     """Send a first question through every role.
 
     Args:
         config: The exam.
-        scene: Its cast.
+        setup: Its roles.
         given: The questions, where they are not set by the examiners.
 
     Raises:
         NoStandingsError: No standings could follow.
         BudgetReachedError: The budget ended it; what was answered is in the ledger.
     """
-    if not scene.cast.waits or any(agent.joined for agent in config.agents):
+    if not setup.roles.waits or any(agent.joined for agent in config.agents):
         return  # simulated players cost nothing, and who joined found an exam that was held
-    trials = _Trials(config, scene.cast, scene.rules)
+    trials = _Trials(config, setup.roles, setup.rules)
     questions = await _set_first(trials) if given is None else given
     if questions:
         await trials.hold(questions, trials.ask)
 
 
-async def pilot_of_judges(config: ExamConfig, scene: Stage, archive: Archive) -> None:
+async def pilot_of_judges(config: ExamConfig, setup: Setup, archive: Archive) -> None:
     """Show the first answers of a run to its new judges.
 
     Raises:
         NoStandingsError: No standings could follow.
         BudgetReachedError: The budget ended it.
     """
-    if scene.cast.waits:
-        trials = _Trials(config, Cast({}, {}, scene.cast.judges), scene.rules)
+    if setup.roles.waits:
+        trials = _Trials(config, Roles({}, {}, setup.roles.judges), setup.rules)
         await trials.hold(archive.roots, _read(archive))
 
 
-async def pilot_of_newcomer(config: ExamConfig, scene: Stage, archive: Archive, name: str) -> None:
+async def pilot_of_newcomer(config: ExamConfig, setup: Setup, archive: Archive, name: str) -> None:
     """Let an agent that joins answer, and judge, a first question.
 
     Raises:
         NoStandingsError: Nothing that it did can be used.
         BudgetReachedError: The budget ended it.
     """
-    if not scene.cast.waits:
+    if not setup.roles.waits:
         return
-    examinees = {one: role for one, role in scene.cast.examinees.items() if one == name}
-    judges = {one: role for one, role in scene.cast.judges.items() if one == name}
-    trials = _Trials(config, Cast({}, examinees, judges), scene.rules, newcomer=name)
+    examinees = {one: role for one, role in setup.roles.examinees.items() if one == name}
+    judges = {one: role for one, role in setup.roles.judges.items() if one == name}
+    trials = _Trials(config, Roles({}, examinees, judges), setup.rules, newcomer=name)
     read = _read(archive)
 
     async def answers(question: Question) -> Sequence[Answer]:
@@ -160,7 +160,7 @@ class _Trials:
     """
 
     config: ExamConfig
-    cast: Cast
+    roles: Roles
     rules: Rules
     newcomer: str | None = None
     answered: set[str] = field(default_factory=set)
@@ -187,10 +187,10 @@ class _Trials:
 
     def _chosen(self, questions: Sequence[Question]) -> list[Question]:
         """The fewest first questions on which every judge that is still to be heard may speak."""
-        wanted = self.cast.judges.keys() - self.heard
+        wanted = self.roles.judges.keys() - self.heard
         chosen: list[Question] = []
         for question in questions:
-            seated = {judge.name for judge in panel(question, self.cast, self.rules)} & wanted
+            seated = {judge.name for judge in panel(question, self.roles, self.rules)} & wanted
             if seated:
                 chosen.append(question)
                 wanted -= seated
@@ -200,7 +200,7 @@ class _Trials:
         """Let every examinee answer."""
         return await together(
             self._answer(examinee, question)
-            for name, examinee in self.cast.examinees.items()
+            for name, examinee in self.roles.examinees.items()
             if question.examinee in (None, name)
         )
 
@@ -215,7 +215,7 @@ class _Trials:
         self.awaited |= {answer.examinee for answer in answers if answer.state == "error"}
         await together(
             self._judge(judge, question, usable)
-            for judge in panel(question, self.cast, self.rules)
+            for judge in panel(question, self.roles, self.rules)
             if judge.name not in self.heard
         )
 
@@ -276,15 +276,15 @@ class _Trials:
 
     def _may_follow(self) -> bool:
         if self.newcomer is not None:
-            untried = self.cast.judges.keys() - self.tried
+            untried = self.roles.judges.keys() - self.tried
             return self.newcomer in self.answered | self.awaited | self.spoke | untried
         if not _is_judged(self.config):
             return bool(self.answered | self.awaited)
         silent = self.tried - self.spoke
         quorum = self.config.judging.quorum
-        if len(self.cast.judges.keys() - silent) < quorum:
+        if len(self.roles.judges.keys() - silent) < quorum:
             return False
-        return self._may_judge(self.cast.judges.keys() - (self.tried - self.heard))
+        return self._may_judge(self.roles.judges.keys() - (self.tried - self.heard))
 
     def _may_judge(self, judges: Iterable[str]) -> bool:
         """Whether one of them may judge answers enough."""
@@ -327,7 +327,7 @@ class _Trials:
     def _what_is_missing(self) -> tuple[tuple[Asked, ...], str]:
         if self.newcomer is not None:
             return ("answer", "verdict", "mark"), f"nothing that {self.newcomer} did can be used"
-        if not _is_judged(self.config) or not self._may_judge(self.cast.judges):
+        if not _is_judged(self.config) or not self._may_judge(self.roles.judges):
             return ("answer",), (
                 f"only {len(self.answered)} of {len(self.config.agents_in('examinee'))} agents "
                 "gave an answer that can be judged"
@@ -357,7 +357,7 @@ async def _set_first(trials: _Trials) -> list[Question]:
     Raises:
         NoStandingsError: Nobody set any, in three domains.
     """
-    config, examiners = trials.config, trials.cast.examiners
+    config, examiners = trials.config, trials.roles.examiners
     for domain in chosen_domains(config.questions, config.seed)[:ROUNDS]:
         papers = await together(_paper(trials, one, domain) for one in examiners.values())
         kept = await _without_repetitions(config, papers)

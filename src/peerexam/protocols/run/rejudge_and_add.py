@@ -19,7 +19,7 @@ from peerexam.protocols.config.checks import identity
 from peerexam.protocols.config.loading import dump_config, load_config
 from peerexam.protocols.config.models import AgentConfig, ExamConfig, Questions, RoleName
 from peerexam.protocols.exam.archive import Archive, read_archive
-from peerexam.protocols.exam.examination import Block, Cast, Rules, judge_answers
+from peerexam.protocols.exam.examination import Block, Roles, Rules, judge_answers
 from peerexam.protocols.exam.late_agents import join, joined_late
 from peerexam.protocols.questions.sealing import QuestionSet
 from peerexam.protocols.run.annotating import write_notes
@@ -30,7 +30,7 @@ from peerexam.protocols.run.folder.swap import adopt, workshop_of
 from peerexam.protocols.run.injection_gate import probe_for_fitness
 from peerexam.protocols.run.loop import examine_all
 from peerexam.protocols.run.pilot import check_judges, pilot_of_judges, pilot_of_newcomer
-from peerexam.protocols.run.setup import stage
+from peerexam.protocols.run.setup import set_up
 from peerexam.protocols.session.concurrency import together
 from peerexam.protocols.session.outcome import Outcome, outcome_of
 from peerexam.protocols.session.progress import Progress
@@ -84,27 +84,23 @@ async def rejudge(
         target.write_config(dump_config(config))
         write_notes(target, source.levels(), source.references())
         names = [judge.name for judge in judges]
-        async with stage(
-            config, target, db=db, agents=agents, progress=progress, playing=names
-        ) as scene:
-            rules = replace(scene.rules, rounds=0)
+        async with set_up(
+            config, target, db=db, agents=agents, progress=progress, only=names
+        ) as setup:
+            rules = replace(setup.rules, rounds=0)
             if piloted:
                 with suppress(BudgetReachedError):  # whoever asks next comes upon it, too
-                    await pilot_of_judges(config, scene, archive)
-            probed = await probe_for_fitness(config, target, scene.cast.judges)
+                    await pilot_of_judges(config, setup, archive)
+            probed = await probe_for_fitness(config, target, setup.roles.judges)
 
             def examine(question: Question) -> Awaitable[Block]:
-                return _judge_again(question, archive, scene.cast, rules)
+                return _judge_again(question, archive, setup.roles, rules)
 
-            tally = await examine_all(
-                archive.roots, probed.gate(examine), target, scene.admission, scene.window
-            )
+            tally = await examine_all(archive.roots, probed.gate(examine), target, setup)
             probed.count_failures(tally)
             tally.inherited = _unfinished(archive, held)
-            tally.lost = scene.lost()
-            tally.odd_endings = scene.odd_endings()
             questions = _sealed(archive, held, note)
-            prints, inputs = _prints(held, scene.fingerprints), _judged_with(held, config)
+            prints, inputs = _prints(held, setup.fingerprints), _judged_with(held, config)
             return finish(config, target, prints, questions, tally, inputs)
 
 
@@ -187,21 +183,17 @@ async def _add(
     workshop = workshop_of(source)
     workshop.create()
     where = db if db is not None else str(source.ledger_path)
-    async with stage(config, workshop, db=where, agents=agents, progress=progress) as scene:
+    async with set_up(config, workshop, db=where, agents=agents, progress=progress) as setup:
         if piloted:
             with suppress(BudgetReachedError):
-                await pilot_of_newcomer(config, scene, archive, name)
-        probed = await probe_for_fitness(config, workshop, scene.cast.judges, source.probes())
+                await pilot_of_newcomer(config, setup, archive, name)
+        probed = await probe_for_fitness(config, workshop, setup.roles.judges, source.probes())
 
         def examine(question: Question) -> Awaitable[Block]:
-            return join(name, archive.block(question), scene.cast, scene.rules)
+            return join(name, archive.block(question), setup.roles, setup.rules)
 
-        tally = await examine_all(
-            archive.roots, probed.gate(examine), workshop, scene.admission, scene.window
-        )
+        tally = await examine_all(archive.roots, probed.gate(examine), workshop, setup)
         probed.count_failures(tally)
-        tally.lost = scene.lost()
-        tally.odd_endings = scene.odd_endings()
         tally.again = "peerexam run with the exam.yaml and --out of this folder asks them again"
         questions = _sealed(archive, held, joined_late(name))
         if tally.stopped is not None:
@@ -211,15 +203,15 @@ async def _add(
             )
         workshop.write_config(dump_config(config))
         inputs = held.get("inputs")
-        outcome = finish(config, workshop, scene.fingerprints, questions, tally, inputs)
+        outcome = finish(config, workshop, setup.fingerprints, questions, tally, inputs)
     adopt(source)
     return replace(outcome, folder=source.path)
 
 
-async def _judge_again(question: Question, archive: Archive, cast: Cast, rules: Rules) -> Block:
-    block = await judge_answers(question, archive.answers.get(question.id, ()), cast, rules)
+async def _judge_again(question: Question, archive: Archive, roles: Roles, rules: Rules) -> Block:
+    block = await judge_answers(question, archive.answers.get(question.id, ()), roles, rules)
     children = archive.children.get(question.id, ())
-    deeper = await together(_judge_again(child, archive, cast, rules) for child in children)
+    deeper = await together(_judge_again(child, archive, roles, rules) for child in children)
     return replace(block, follow_ups=deeper)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from peerexam.calls import Json
 from peerexam.examiners.simulated.participants import SimPlayer
 from peerexam.examiners.simulated.spec import SimSpec
-from peerexam.protocols.exam.examination import Cast, Rules, examine
+from peerexam.protocols.exam.examination import Roles, Rules, examine
 from peerexam.protocols.questions.sealing import set_questions
 from peerexam.protocols.standings.settings import ExamInfo, JudgeInfo, TallySettings
 from peerexam.protocols.standings.voting import tally
@@ -32,8 +32,8 @@ async def hold_exam(
     """
     players = {name: SimPlayer(name, spec, seed, planted) for name, spec in planted.items()}
     paper = await set_questions(list(players.values()), [DOMAIN], per_author, "peer")
-    cast, rules = Cast(players, players, players), Rules(seed=seed)
-    blocks = [await examine(question, cast, rules) for question in paper.questions]
+    roles, rules = Roles(players, players, players), Rules(seed=seed)
+    blocks = [await examine(question, roles, rules) for question in paper.questions]
     return tally(
         exam=ExamInfo("selftest", seed=seed),
         questions=paper.questions,
