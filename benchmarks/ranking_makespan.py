@@ -26,7 +26,13 @@ from peerexam.agents.base import Provider
 from peerexam.agents.layers.concurrency_limit import Gate
 from peerexam.agents.layers.rate_limited import Limited
 from peerexam.calls import Completion, Message, Request
-from peerexam.protocols.exam.examination import Block, Roles, Rules, judge_answers, rng_for
+from peerexam.protocols.exam.examination import (
+    QuestionRecords,
+    Roles,
+    Rules,
+    judge_answers,
+    rng_for,
+)
 from peerexam.protocols.run.setup import window_of
 from peerexam.protocols.session.concurrency import in_order
 from peerexam.records import Answer, Mark, Question, Verdict, Winner
@@ -116,7 +122,7 @@ async def ours(
     roles = Roles({}, {}, {"judge": judge})
     rules = Rules(marks=False, ranking=method, self_preference=False)
 
-    async def examine(question: Question) -> Block:
+    async def examine(question: Question) -> QuestionRecords:
         return await judge_answers(question, answers_to(question, n), roles, rules)
 
     clock = asyncio.get_running_loop().time

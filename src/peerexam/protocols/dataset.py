@@ -1,7 +1,7 @@
 """Letting examiners set a data set of questions, without anybody answering them.
 
 Examiner paper, §3.1: questions, their cognitive levels, and their authors' own answers. The
-questions are sealed when they are whole; a run that is to be held on them checks the seal.
+questions are sealed when they are complete; a run of them checks the seal.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from peerexam.protocols.run.folder.dataset_manifest import (
     replaced_seal,
 )
 from peerexam.protocols.run.folder.lock import claimed
-from peerexam.protocols.run.loop import Tally
+from peerexam.protocols.run.loop import BIGGER_BUDGET, RETRY, OutcomeCounts
 from peerexam.protocols.run.runner import folder_name
 from peerexam.protocols.run.setup import Setup, set_up
 from peerexam.protocols.session.garbage_collection import rare_collections
@@ -41,8 +41,6 @@ DATA = "data"
 
 _TASKS: frozenset[Task] = frozenset({"questions", "levels", "references", "agreement checks"})
 """What is asked for the sake of the questions alone."""
-
-_AGAIN = "the same command asks them again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +84,8 @@ def plan_setting(config: ExamConfig) -> Plan:
         prices={name: quote for name, quote in whole.prices.items() if name in asked},
         assumptions=(
             "a call that fails in transit and is sent again counts once",
-            "expected: every paper comes whole at once, and repeats no other; most: every attempt "
-            "is needed",
+            "expected: every set of questions comes complete at once, without duplicates; most: "
+            "every attempt is needed",
             "tokens: 4 characters each",
         ),
         hints=(),
@@ -116,7 +114,7 @@ async def generate(
         today: The date that the manifest names, unless the same questions have one already.
         db: Ledger, a path or URL; by default `ledger.sqlite` in the folder.
         agents: Agents of your own by their name in the exam, in place of the config's models.
-        progress: Counters to feed.
+        progress: Counts the calls.
         replace: Whether questions of another set-up in the folder may be replaced.
 
     Raises:
@@ -134,36 +132,36 @@ async def generate(
             if not folder.manifest_path.exists():
                 folder.write_manifest(begun_manifest(config))
             folder.write_config(dump_config(config))
-            found, tally = await _set(config, setup)
-            tally.lost = setup.lost()
-        return _write(config, folder, found, tally, setup, today)
+            found, counts = await _set(config, setup)
+            counts.lost = setup.lost()
+        return _write(config, folder, found, counts, setup, today)
 
 
-async def _set(config: ExamConfig, setup: Setup) -> tuple[Annotated, Tally]:
+async def _set(config: ExamConfig, setup: Setup) -> tuple[Annotated, OutcomeCounts]:
     setup.progress.note = "setting questions"
-    tally = Tally()
+    counts = OutcomeCounts()
     questions = await exam_questions(config, list(setup.roles.examiners.values()), partial=True)
     if not questions.questions and questions.stopped is None:
         raise PeerexamError("no examiner set a single question:\n" + "\n".join(questions.notes))
-    found, tally.stopped = Annotated(questions), questions.stopped
+    found, counts.stopped = Annotated(questions), questions.stopped
     if questions.stopped is None:
         setup.progress.note = "asking for levels and references"
         try:
             found = await annotate(questions, setup, config)
         except BudgetReachedError as reached:
-            tally.stopped = f"{reached}; levels and references are missing"
-    tally.failures.update(
+            counts.stopped = f"{reached}; levels and references are missing"
+    counts.failures.update(
         {f"{who} as examiner": times for who, times in questions.failures.items()}
     )
-    found.count_failures(tally)
-    return found, tally
+    found.count_failures(counts)
+    return found, counts
 
 
 def _write(
     config: ExamConfig,
     folder: RunFolder,
     found: Annotated,
-    tally: Tally,
+    counts: OutcomeCounts,
     setup: Setup,
     today: str,
 ) -> Generated:
@@ -172,7 +170,7 @@ def _write(
         for question in found.questions.questions:
             writer.emit(question)
     write_notes(data, found.votes, found.references)
-    reason = _why_partial(found.questions, tally)
+    reason = _why_partial(found.questions, counts)
     status: Status = "complete" if reason is None else "partial"
     body = dataset_manifest(
         config,
@@ -187,19 +185,19 @@ def _write(
     return Generated(folder.path, status, reason, found.questions, body, replaced)
 
 
-def _why_partial(questions: QuestionSet, tally: Tally) -> str | None:
+def _why_partial(questions: QuestionSet, counts: OutcomeCounts) -> str | None:
     reasons = []
-    if tally.stopped is not None:
+    if counts.stopped is not None:
         reasons.append(
-            f"{tally.stopped}; {len(questions.questions)} of {questions.planned} questions are "
-            "set; the same command goes on, with a bigger budget (one of seconds counts anew)"
+            f"{counts.stopped}; {len(questions.questions)} of {questions.planned} questions are "
+            f"set; {BIGGER_BUDGET}"
         )
-    for name, why in sorted(tally.lost.items()):
+    for name, why in sorted(counts.lost.items()):
         reasons.append(
-            f"agent '{name}' was given up ({' '.join(why.split())[:160]}): mend it, and {_AGAIN}"
+            f"agent '{name}' was disabled ({' '.join(why.split())[:160]}): fix it and {RETRY}"
         )
-    failed = {who: times for who, times in sorted(tally.failures.items()) if times}
+    failed = {who: times for who, times in sorted(counts.failures.items()) if times}
     if failed:
         by_whom = ", ".join(f"{who} ({times})" for who, times in failed.items())
-        reasons.append(f"calls failed: {by_whom}; {_AGAIN}")
+        reasons.append(f"calls failed: {by_whom}; {RETRY}")
     return ". ".join(reasons) or None

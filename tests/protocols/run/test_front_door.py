@@ -112,7 +112,7 @@ def test_a_folder_with_agents_from_python_says_who_must_be_handed_over(
     config = str(outcome.folder / "exam.yaml")
     capsys.readouterr()
     assert main(["run", config, "--out", "elsewhere", "--quiet"]) == 2
-    assert "hand it over again" in capsys.readouterr().err
+    assert "pass it again" in capsys.readouterr().err
     assert peerexam.run(config, outcome.folder, agents=agents).standings == outcome.standings
 
 

@@ -34,7 +34,7 @@ _SETTINGS = ("system", "temperature", "top_p", "max_tokens", "seed")
 _MOST_QUESTIONS = 10_000_000
 
 PLAYS_DIRECTLY = "sim"
-"""Simulated players differ by name, so that three equal ones are three."""
+"""Simulated participants differ by name, so that three equal ones are three."""
 
 HANDED_OVER = "given"
 """In place of a provider: the agent is an object that the caller of `run` hands over."""
@@ -389,7 +389,7 @@ def _annotators(config: ExamConfig) -> Iterator[tuple[Place, str]]:
     for at, (place, name) in enumerate(asked):
         other = seen.setdefault(_what_it_is(agents[name]), name)
         if name in names[:at]:
-            yield place, f"'{name}' stands twice among the classifiers: remove one"
+            yield place, f"'{name}' is listed twice among the classifiers: remove one"
         elif other != name:
             yield (
                 place,

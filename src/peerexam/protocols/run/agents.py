@@ -66,8 +66,8 @@ class AgentBuilder:
         given = self._given.get(agent.name)
         if given is None and agent_spec(agent).provider == HANDED_OVER:
             raise SetupError(
-                f"agent '{agent.name}' ({agent.model}) is an object in a Python program: hand it "
-                f"over again, as in peerexam.run(…, agents={{'{agent.name}': …}})"
+                f"agent '{agent.name}' ({agent.model}) is an object in a Python program: pass it "
+                f"again, as in peerexam.run(…, agents={{'{agent.name}': …}})"
             )
         build = partial(assemble, agent_spec(agent)) if given is None else partial(wrap, given)
         return build(

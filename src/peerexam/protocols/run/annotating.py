@@ -15,7 +15,7 @@ from peerexam.protocols.config.models import ExamConfig, References
 from peerexam.protocols.questions.annotators import Annotators
 from peerexam.protocols.questions.sealing import QuestionSet
 from peerexam.protocols.run.annotation_summary import note_lines
-from peerexam.protocols.run.loop import Tally
+from peerexam.protocols.run.loop import OutcomeCounts
 from peerexam.protocols.run.setup import Setup
 from peerexam.protocols.session.concurrency import both, in_order, together
 from peerexam.records import LevelVote, Question, Reference
@@ -39,11 +39,11 @@ class Annotated:
     references: tuple[Reference, ...] = ()
     failed_calls: tuple[tuple[str, str | None], ...] = ()
 
-    def count_failures(self, tally: Tally) -> None:
+    def count_failures(self, counts: OutcomeCounts) -> None:
         """Add the calls that failed to those of the run."""
         for who, reason in self.failed_calls:
             if not is_overflow(reason):
-                tally.count(who, "error", reason)
+                counts.count(who, "error", reason)
 
 
 @dataclass(frozen=True, slots=True)

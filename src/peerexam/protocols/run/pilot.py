@@ -38,7 +38,7 @@ T = TypeVar("T")
 ROUNDS = 3
 """Questions that are tried, at most, before it is concluded that no standings could follow."""
 
-GO_ON = "--no-pilot (in the config pilot: false) goes on all the same"
+CONTINUE = "--no-pilot (in the config pilot: false) continues anyway"
 
 _LOOKED_AT = 200
 """Questions among which one is looked for that a judge with a small share judges."""
@@ -59,7 +59,7 @@ def check_judges(config: ExamConfig) -> None:
         return  # nothing is spent
     why = nobody_may_judge(config)
     if why is not None:
-        raise NoStandingsError(f"no standings could follow: {why}; {GO_ON}")
+        raise NoStandingsError(f"no standings could follow: {why}; {CONTINUE}")
 
 
 def nobody_may_judge(config: ExamConfig) -> str | None:
@@ -92,7 +92,7 @@ async def pilot(config: ExamConfig, setup: Setup, given: Sequence[Question] | No
 
     Args:
         config: The exam.
-        setup: Its roles.
+        setup: Its roles and rules.
         given: The questions, where they are not set by the examiners.
 
     Raises:
@@ -100,11 +100,11 @@ async def pilot(config: ExamConfig, setup: Setup, given: Sequence[Question] | No
         BudgetReachedError: The budget ended it; what was answered is in the ledger.
     """
     if not setup.roles.waits or any(agent.joined for agent in config.agents):
-        return  # simulated players cost nothing, and who joined found an exam that was held
+        return  # simulated participants cost nothing, and who joined found an exam that was run
     trials = _Trials(config, setup.roles, setup.rules)
     questions = await _set_first(trials) if given is None else given
     if questions:
-        await trials.hold(questions, trials.ask)
+        await trials.run(questions, trials.ask)
 
 
 async def pilot_of_judges(config: ExamConfig, setup: Setup, archive: Archive) -> None:
@@ -116,7 +116,7 @@ async def pilot_of_judges(config: ExamConfig, setup: Setup, archive: Archive) ->
     """
     if setup.roles.waits:
         trials = _Trials(config, Roles({}, {}, setup.roles.judges), setup.rules)
-        await trials.hold(archive.roots, _read(archive))
+        await trials.run(archive.roots, _read(archive))
 
 
 async def pilot_of_newcomer(config: ExamConfig, setup: Setup, archive: Archive, name: str) -> None:
@@ -136,7 +136,7 @@ async def pilot_of_newcomer(config: ExamConfig, setup: Setup, archive: Archive, 
     async def answers(question: Question) -> Sequence[Answer]:
         return [*await read(question), *await trials.ask(question)]
 
-    await trials.hold(archive.roots, answers)
+    await trials.run(archive.roots, answers)
 
 
 def _read(archive: Archive) -> Answers:
@@ -170,7 +170,7 @@ class _Trials:
     spoke: set[str] = field(default_factory=set)
     all: list[Trial] = field(default_factory=list)
 
-    async def hold(self, questions: Iterable[Question], answers: Answers) -> None:
+    async def run(self, questions: Iterable[Question], answers: Answers) -> None:
         """Try up to three questions, until standings could follow."""
         left = list(islice(questions, _LOOKED_AT))
         for _ in range(ROUNDS):
@@ -306,7 +306,7 @@ class _Trials:
     def _name_failures(self) -> None:
         for trial in self._failures():
             if not self._is_recorded(trial):
-                _log.warning("pilot: %s; the run goes on", in_a_line(self.config, trial))
+                _log.warning("pilot: %s; the run continues", in_a_line(self.config, trial))
         cut = cut_line(self.config, self.all)
         if cut is not None:
             _log.warning("pilot: %s", cut)
@@ -322,7 +322,7 @@ class _Trials:
         asked, what = self._what_is_missing()
         shown = [trial for trial in failures if trial.asked in asked] or failures
         head = f"no standings could follow, so the rest is not asked: {what}"
-        return "\n\n".join([head, *in_full(self.config, shown), f"every reply is kept; {GO_ON}"])
+        return "\n\n".join([head, *in_full(self.config, shown), f"every reply is kept; {CONTINUE}"])
 
     def _what_is_missing(self) -> tuple[tuple[Asked, ...], str]:
         if self.newcomer is not None:
@@ -335,7 +335,8 @@ class _Trials:
         asked: Asked = "mark" if self.rules.ranking == "none" else "verdict"
         quorum = self.config.judging.quorum
         if self.heard:
-            return (asked,), f"only {len(self.spoke)} of the {quorum} judges of the quorum spoke"
+            spoke = f"{len(self.spoke)} of the {quorum} judges of the quorum"
+            return (asked,), f"only {spoke} gave a usable reply"
         marks = ""
         if self.spoke:
             marks = "; marks can be read, and judging: {ranking: none} ranks by them alone"
@@ -370,7 +371,7 @@ async def _set_first(trials: _Trials) -> list[Question]:
     last = list({trial.agent: trial for trial in failures}.values())
     head = "no standings could follow, so the rest is not asked: no examiner set a question"
     raise NoStandingsError(
-        "\n\n".join([head, *in_full(config, last), f"every reply is kept; {GO_ON}"])
+        "\n\n".join([head, *in_full(config, last), f"every reply is kept; {CONTINUE}"])
     )
 
 

@@ -1,6 +1,6 @@
-"""Holding an exam from its config: the protocols `exam` and `peer_exam`.
+"""Running an exam from its config: the protocols `exam` and `peer_exam`.
 
-Both are the same program over different casts. In `peer_exam` (examiner paper, §3.3) every agent
+Both are the same program over different roles. In `peer_exam` (examiner paper, §3.3) every agent
 sets questions, answers all of them, and judges the others; in `exam` (§4.2) one central examiner
 sets and judges alone. The questions are sealed before any answer is asked, but for those that the
 pilot tries: whoever sets the others is shown no answer.
@@ -37,8 +37,8 @@ from peerexam.protocols.run.folder.setup_digest import input_digests, setup_dige
 from peerexam.protocols.run.injection_gate import probe_for_fitness
 from peerexam.protocols.run.loop import examine_all
 from peerexam.protocols.run.pilot import check_judges
-from peerexam.protocols.run.pilot import pilot as hold_pilot
-from peerexam.protocols.run.resume import Standing
+from peerexam.protocols.run.pilot import pilot as run_pilot
+from peerexam.protocols.run.resume import Resume
 from peerexam.protocols.run.setup import Setup, set_up
 from peerexam.protocols.session import event_loop
 from peerexam.protocols.session.garbage_collection import rare_collections
@@ -74,7 +74,7 @@ async def run_exam(
         out: The run's folder; made where it is missing.
         db: Ledger, a path or URL; by default `ledger.sqlite` in the folder.
         agents: Agents of your own by their name in the exam, in place of the config's models.
-        progress: Counters to feed.
+        progress: Counts the calls.
         replace: Whether results of another set-up in the folder may be replaced.
         pilot: Whether a first question goes through every role before the rest is asked; None is
             what the config says.
@@ -104,7 +104,9 @@ async def _run(config: ExamConfig, folder: RunFolder, setup: Setup, *, piloted: 
             await _pilot(config, setup)
         if config.questions.file is None:
             progress.note = "setting questions"
-        questions = await _questions(config, setup)
+            questions = await exam_questions(config, list(setup.roles.examiners.values()))
+        else:
+            questions = given_questions(load_questions(config.questions.file))
         planned = questions.planned
         progress.note = _asked_about(setup.annotators) or progress.note
         annotated = await _annotated(questions, setup, config)
@@ -121,21 +123,21 @@ async def _run(config: ExamConfig, folder: RunFolder, setup: Setup, *, piloted: 
     progress.note = "examining"
     joined = [agent.name for agent in config.agents if agent.joined]
     questions = replace(questions, notes=(*questions.notes, *map(joined_late, joined)))
-    tally = await examine_all(
+    counts = await examine_all(
         questions.questions,
         probed.gate(lambda asked: examine_with_joined(asked, setup.roles, setup.rules, joined)),
         folder,
         setup,
-        Standing(
+        Resume(
             folder.checkpoint_path,
             setup_digest(config, setup.fingerprints, questions.seal),
             setup.ledger,
         ),
     )
-    annotated.count_failures(tally)
-    probed.count_failures(tally)
+    annotated.count_failures(counts)
+    probed.count_failures(counts)
     progress.note = "counting the votes"
-    return finish(config, folder, setup.fingerprints, questions, tally, input_digests(config))
+    return finish(config, folder, setup.fingerprints, questions, counts, input_digests(config))
 
 
 async def _pilot(config: ExamConfig, setup: Setup) -> None:
@@ -143,7 +145,7 @@ async def _pilot(config: ExamConfig, setup: Setup) -> None:
     progress.note = "pilot: a first question in every role"
     file = config.questions.file
     with suppress(BudgetReachedError):  # what comes next meets it, too, and keeps what is whole
-        await hold_pilot(config, setup, None if file is None else load_questions(file))
+        await run_pilot(config, setup, None if file is None else load_questions(file))
     if progress.planned is not None:
         progress.planned += progress.asked.done  # they pass once more, from the ledger
 
@@ -156,11 +158,11 @@ async def _before_any_question(
     write_notes(folder, (), ())
     write_probes(folder, ())
     # Going over the records with none of our own clears those of a config that has changed.
-    tally = await examine_all(
+    counts = await examine_all(
         (), lambda question: examine(question, setup.roles, setup.rules), folder, setup
     )
-    tally.stopped = str(reached)
-    return finish(config, folder, setup.fingerprints, none, tally, input_digests(config))
+    counts.stopped = str(reached)
+    return finish(config, folder, setup.fingerprints, none, counts, input_digests(config))
 
 
 def run(
@@ -231,12 +233,6 @@ async def _annotated(questions: QuestionSet, setup: Setup, config: ExamConfig) -
     if not asked.classifiers and not asked.authors:
         return Annotated(questions)
     return Annotated(replace(questions, notes=(*questions.notes, _SEALED)))
-
-
-async def _questions(config: ExamConfig, setup: Setup) -> QuestionSet:
-    if config.questions.file is not None:
-        return given_questions(load_questions(config.questions.file))
-    return await exam_questions(config, list(setup.roles.examiners.values()))
 
 
 def _asked_about(asked: Annotators) -> str:

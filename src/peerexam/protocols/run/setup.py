@@ -111,7 +111,7 @@ async def set_up(
     unknown = sorted(set(given) - {agent.name for agent in config.agents})
     if unknown:
         raise SetupError(
-            f"'{unknown[0]}' was handed over and is not among the exam's agents: add "
+            f"'{unknown[0]}' was passed in and is not among the exam's agents: add "
             f"{{name: {unknown[0]}}} to agents, or leave it out"
         )
     rubric = load_rubric(config.judging.rubric) if config.judging.rubric else Rubric()
