@@ -135,7 +135,7 @@ class CallCounts:
         self._examiners = config.agents_in("examiner")
         self._examinees = config.agents_in("examinee")
         self._judges = config.agents_in("judge")
-        self._kin = own_answers(config)
+        self._own_answers = own_answers(config)
         self._set = self._questions_by_author()
 
     @property
@@ -238,7 +238,7 @@ class CallCounts:
         return [judge for judge in self._judges if judge.name == self._examiner_of(author)]
 
     def _others(self, judge: AgentConfig) -> list[AgentConfig]:
-        own = {judge.name, *self._kin.get(judge.name, ())}
+        own = {judge.name, *self._own_answers.get(judge.name, ())}
         return [agent for agent in self._examinees if agent.name not in own]
 
     def _judged_questions(self, judge: AgentConfig) -> float:

@@ -87,7 +87,11 @@ def _is_clean(records: QuestionRecords) -> bool:
     """Whether another session could not do better: no call behind it failed."""
     return not any(
         part.failed_follow_ups
-        or any(one.state == "error" for one in (*part.answers, *part.marks, *part.verdicts))
+        or any(
+            one.state == "error"
+            for kind in (part.answers, part.marks, part.verdicts)
+            for one in kind
+        )
         for part in records.walk()
     )
 
@@ -95,6 +99,9 @@ def _is_clean(records: QuestionRecords) -> bool:
 def _last_call(parts: Iterable[QuestionRecords]) -> str | None:
     """One of the calls behind a question's records, None where no model was asked."""
     calls = (
-        calls_of(one.call) for part in parts for one in (*part.verdicts, *part.marks, *part.answers)
+        calls_of(one.call)
+        for part in parts
+        for kind in (part.verdicts, part.marks, part.answers)
+        for one in kind
     )
     return next((keys[-1] for keys in calls if keys), None)

@@ -107,8 +107,8 @@ def tally(
     orderless = [name for name, info in judges.items() if info.one_verdict_is_enough]
     peers = rows_where(table.verdicts, ~on_own_answer(table.verdicts))
     pairs = combine_orders(peers, settings.disagreement, orderless)
-    twins = within(same, dict.fromkeys((*agents, *judges)))
-    sheets = judge_sheets(pools, pairs, settings, exam.seed, probes, twins)
+    same = within(same, dict.fromkeys((*agents, *judges)))
+    sheets = judge_sheets(pools, pairs, settings, exam.seed, probes, same)
     fit = [place for place, sheet in enumerate(sheets) if sheet.counts]
     quorum_met = sum(sheets[place].stands_for for place in fit) >= settings.quorum
     counted = fit if quorum_met else []
@@ -124,7 +124,7 @@ def tally(
         "seed": exam.seed,
         "status": exam.status,
         "status_reason": exam.status_reason,
-        "same_model": twins,
+        "same_model": same,
         "standings": rows,
         "no_standings": None
         if rows or _has_none_to_give(table, agents, counted)
@@ -139,7 +139,7 @@ def tally(
         "judges": [sheet.to_json() for sheet in sheets],
         "win_rates": win_rate_tables(table.positions, pairs, counted),
         "full_marks": full_mark_tables(marked, agents, tuple(judges)),
-        "home_advantage": _home_advantage(table, peers, counted, settings, exam.seed, twins),
+        "home_advantage": _home_advantage(table, peers, counted, settings, exam.seed, same),
         "depth": depth_rows(_depth(pools.by_question, counted, settings)),
         "agreement": agreement_rows(table, pairs, alone),
         "benchmark": Benchmark(
