@@ -59,13 +59,9 @@ def _problem(value: str, place: Place) -> str | None:
     if key == "api_key_env":
         if _VARIABLE.fullmatch(value) and not looks_secret(value):
             return None
-        return (
-            f"'{spell(place)}' must be the name of an environment variable, not the key: {_FIX}"
-        )
+        return f"'{spell(place)}' must be the name of an environment variable, not the key: {_FIX}"
     if looks_secret(value) or _KEY_NAMES.search(key) or _KEY_OPTION.search(value):
-        return (
-            f"'{spell(place)}' looks like a secret key, and no key is ever written down: {_FIX}"
-        )
+        return f"'{spell(place)}' looks like a secret key, and no key is ever written down: {_FIX}"
     if _USER_IN_URL.search(value):
         return f"'{spell(place)}' holds a user or password in a URL: {_FIX}"
     return None
