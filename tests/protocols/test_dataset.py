@@ -158,7 +158,7 @@ async def test_another_prompt_in_the_same_file_is_another_set_up(tmp_path: Path)
     exam = config(prompts={"questions_peer": str(prompt)})
     await made(tmp_path / "set", cast(), exam)
     prompt.write_text(prompt.read_text() + " ")
-    with pytest.raises(SetupError, match=r"prompts.questions_peer: its content is not what it was"):
+    with pytest.raises(SetupError, match=r"prompts.questions_peer: its content has changed"):
         await made(tmp_path / "set", cast(), exam)
 
 
