@@ -26,7 +26,13 @@ from peerexam.agents.base import Provider
 from peerexam.agents.layers.concurrency_limit import ConcurrencyLimit
 from peerexam.agents.layers.rate_limited import RateLimited
 from peerexam.calls import Completion, Message, Request
-from peerexam.protocols.exam.examination import Block, Cast, Rules, judge_answers, rng_for
+from peerexam.protocols.exam.examination import (
+    QuestionRecords,
+    Roles,
+    Rules,
+    judge_answers,
+    rng_for,
+)
 from peerexam.protocols.run.setup import window_of
 from peerexam.protocols.session.concurrency import in_order
 from peerexam.records import Answer, Mark, Question, Verdict, Winner
@@ -113,11 +119,11 @@ async def ours(
     """Seconds and calls of the exam's own code."""
     agent = Steady(latency)
     judge = SteadyJudge(RateLimited(agent, calls, run_slots=ConcurrencyLimit(calls)))
-    cast = Cast({}, {}, {"judge": judge})
+    roles = Roles({}, {}, {"judge": judge})
     rules = Rules(marks=False, ranking=method, self_preference=False)
 
-    async def examine(question: Question) -> Block:
-        return await judge_answers(question, answers_to(question, n), cast, rules)
+    async def examine(question: Question) -> QuestionRecords:
+        return await judge_answers(question, answers_to(question, n), roles, rules)
 
     clock = asyncio.get_running_loop().time
     start = clock()

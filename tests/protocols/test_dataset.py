@@ -158,7 +158,7 @@ async def test_another_prompt_in_the_same_file_is_another_set_up(tmp_path: Path)
     exam = config(prompts={"questions_peer": str(prompt)})
     await made(tmp_path / "set", cast(), exam)
     prompt.write_text(prompt.read_text() + " ")
-    with pytest.raises(SetupError, match=r"prompts.questions_peer: its content is not what it was"):
+    with pytest.raises(SetupError, match=r"prompts.questions_peer: its content has changed"):
         await made(tmp_path / "set", cast(), exam)
 
 
@@ -170,7 +170,7 @@ async def test_a_reached_budget_leaves_what_is_whole_and_a_bigger_one_goes_on(
     part = await made(tmp_path / "set", agents, config(limits={"budget": {"calls": 3}}))
     assert part.status == "partial"
     assert part.reason is not None
-    assert "6 of 8 questions are set; the same command goes on" in part.reason
+    assert "6 of 8 questions are set; run the same command" in part.reason
     assert sum(agent.calls for agent in agents.values()) == 3
     held = RunFolder(tmp_path / "set").read_manifest()
     assert held["status"] == "partial"

@@ -102,15 +102,15 @@ async def test_dead_agents_do_not_take_the_exam_down(
     assert 1 <= len(barred.requests) <= 4
     reason = outcome.reason or ""
     for words in (
-        "agent 'cid' was given up (BadKeyError: Incorrect API key [key]",
-        "agent 'dot' was given up (NoServerError: no connection to http://127.0.0.1:",
-        "mend it, and the same command asks them again",
+        "agent 'cid' was disabled (BadKeyError: Incorrect API key [key]",
+        "agent 'dot' was disabled (NoServerError: no connection to http://127.0.0.1:",
+        "fix it and run the same command: failed calls are retried",
         "cid as examinee (9",
         "dot as judge",
     ):
         assert words in reason
     assert SECRET not in reason
-    assert reason.count("NoServerError") == 1, "why an agent was given up is told once"
+    assert reason.count("NoServerError") == 1, "why an agent was disabled is told once"
 
     folder = RunFolder(tmp_path)
     states = {name: {a.state for a in folder.answers() if a.examinee == name} for name in LEVELS}
@@ -126,7 +126,7 @@ async def test_dead_agents_do_not_take_the_exam_down(
     assert any("cid set 0 of 3" in note for note in notes)
     write_report(tmp_path)
     left = contents(tmp_path)
-    assert "agent 'cid' was given up" in html.unescape(left["report.html"].decode())
+    assert "agent 'cid' was disabled" in html.unescape(left["report.html"].decode())
     assert [name for name, body in left.items() if SECRET.encode() in body] == []
 
 
@@ -167,7 +167,7 @@ async def test_an_exam_whose_role_is_wholly_lost_still_ends_with_its_reasons(
     )
     outcome = await hold(config, tmp_path)
     assert outcome.status == "partial"
-    assert "agent 'cid' was given up (BadKeyError: Not for you" in (outcome.reason or "")
+    assert "agent 'cid' was disabled (BadKeyError: Not for you" in (outcome.reason or "")
     write_report(tmp_path)
     json.dumps(outcome.standings, allow_nan=False)
 
@@ -198,7 +198,7 @@ async def test_who_joins_and_is_lost_is_named_too(chat_server: Any, tmp_path: Pa
     joining = ExamConfig.model_validate(exam(agent("cid", barred.url))).agents[0]
     outcome = await add(tmp_path, joining)
     assert outcome.status == "partial"
-    assert "agent 'cid' was given up (UnknownModelError: no such model" in (outcome.reason or "")
+    assert "agent 'cid' was disabled (UnknownModelError: no such model" in (outcome.reason or "")
 
 
 def test_the_command_ends_with_status_3_and_names_the_lost_agent(
@@ -214,4 +214,4 @@ def test_the_command_ends_with_status_3_and_names_the_lost_agent(
     assert main(["run", str(path), "--out", str(tmp_path / "run"), "--quiet"]) == 3
     said = capsys.readouterr()
     assert "agent 'cid' is disabled: BadKeyError: Who?" in said.err, "as soon as it happens"
-    assert "partial: agent 'cid' was given up (BadKeyError: Who?" in said.err, "and at the end"
+    assert "partial: agent 'cid' was disabled (BadKeyError: Who?" in said.err, "and at the end"

@@ -213,7 +213,7 @@ async def test_a_judge_that_the_exam_can_do_without_is_named_and_costs_nothing_m
     outcome = await run_exam(ExamConfig.model_validate(three(with_it.url)), tmp_path / "with")
     (named,) = (one for one in caplog.messages if "cid as judge, asked for a verdict" in one)
     assert PROSE in named
-    assert named.endswith("the run goes on")
+    assert named.endswith("the run continues")
     assert [row["agent"] for row in outcome.standings["standings"]] == ["ann", "bob", "cid"]
     config = ExamConfig.model_validate(three(without_it.url))
     await run_exam(config, tmp_path / "without", pilot=False)

@@ -94,7 +94,7 @@ async def test_sessions_of_a_few_calls_come_to_the_same_exam_and_pay_for_nothing
     assert reasons, "162 calls of 0.005 seconds, four at once, take 0.2 at least"
     assert all("the budget of the run is reached" in reason for reason in reasons)
     assert all("0.12 seconds a session" in reason for reason in reasons)
-    assert "questions are whole" in reasons[0]
+    assert "questions completed" in reasons[0]
     assert calls == needed
     assert _contents(tmp_path / "run") == calm
 

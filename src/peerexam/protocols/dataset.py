@@ -1,7 +1,7 @@
 """Letting examiners set a data set of questions, without anybody answering them.
 
 Examiner paper, §3.1: questions, their cognitive levels, and their authors' own answers. The
-questions are sealed when they are whole; a run that is to be held on them checks the seal.
+questions are sealed when they are complete; a run of them checks the seal.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from peerexam.protocols.run.folder.dataset_manifest import (
     replaced_seal,
 )
 from peerexam.protocols.run.folder.lock import claimed
-from peerexam.protocols.run.loop import Tally
+from peerexam.protocols.run.loop import BIGGER_BUDGET, RETRY, OutcomeCounts
 from peerexam.protocols.run.runner import folder_name
-from peerexam.protocols.run.setup import Stage, stage
+from peerexam.protocols.run.setup import Setup, set_up
 from peerexam.protocols.session.garbage_collection import rare_collections
 from peerexam.protocols.session.outcome import Status
 from peerexam.protocols.session.progress import Progress
@@ -41,8 +41,6 @@ DATA = "data"
 
 _TASKS: frozenset[Task] = frozenset({"questions", "levels", "references", "agreement checks"})
 """What is asked for the sake of the questions alone."""
-
-_AGAIN = "the same command asks them again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +84,8 @@ def plan_setting(config: ExamConfig) -> Plan:
         prices={name: quote for name, quote in whole.prices.items() if name in asked},
         assumptions=(
             "a call that fails in transit and is sent again counts once",
-            "expected: every paper comes whole at once, and repeats no other; most: every attempt "
-            "is needed",
+            "expected: every set of questions comes complete at once, without duplicates; most: "
+            "every attempt is needed",
             "tokens: 4 characters each",
         ),
         hints=(),
@@ -116,7 +114,7 @@ async def generate(
         today: The date that the manifest names, unless the same questions have one already.
         db: Ledger, a path or URL; by default `ledger.sqlite` in the folder.
         agents: Agents of your own by their name in the exam, in place of the config's models.
-        progress: Counters to feed.
+        progress: Counts the calls.
         replace: Whether questions of another set-up in the folder may be replaced.
 
     Raises:
@@ -127,46 +125,44 @@ async def generate(
     parts = parts_of(config)
     command = None if replace else "generate"
     with claimed(Path(out), config, "dataset", replaced_by=command) as folder, rare_collections():
-        async with stage(
-            config, folder, db=db, agents=agents, progress=progress, playing=parts
-        ) as scene:
+        async with set_up(
+            config, folder, db=db, agents=agents, progress=progress, only=parts
+        ) as setup:
             # Only now: building the agents refuses a config that holds a key.
             if not folder.manifest_path.exists():
                 folder.write_manifest(begun_manifest(config))
             folder.write_config(dump_config(config))
-            found, tally = await _set(config, scene, progress)
-            tally.lost = scene.lost()
-        return _write(config, folder, found, tally, scene, today)
+            found, counts = await _set(config, setup)
+            counts.lost = setup.lost()
+        return _write(config, folder, found, counts, setup, today)
 
 
-async def _set(
-    config: ExamConfig, scene: Stage, progress: Progress | None
-) -> tuple[Annotated, Tally]:
-    _note(progress, "setting questions")
-    tally = Tally()
-    questions = await exam_questions(config, list(scene.cast.examiners.values()), partial=True)
+async def _set(config: ExamConfig, setup: Setup) -> tuple[Annotated, OutcomeCounts]:
+    setup.progress.note = "setting questions"
+    counts = OutcomeCounts()
+    questions = await exam_questions(config, list(setup.roles.examiners.values()), partial=True)
     if not questions.questions and questions.stopped is None:
         raise PeerexamError("no examiner set a single question:\n" + "\n".join(questions.notes))
-    found, tally.stopped = Annotated(questions), questions.stopped
+    found, counts.stopped = Annotated(questions), questions.stopped
     if questions.stopped is None:
-        _note(progress, "asking for levels and references")
+        setup.progress.note = "asking for levels and references"
         try:
-            found = await annotate(questions, scene, config)
+            found = await annotate(questions, setup, config)
         except BudgetReachedError as reached:
-            tally.stopped = f"{reached}; levels and references are missing"
-    tally.failures.update(
+            counts.stopped = f"{reached}; levels and references are missing"
+    counts.failures.update(
         {f"{who} as examiner": times for who, times in questions.failures.items()}
     )
-    found.count_failures(tally)
-    return found, tally
+    found.count_failures(counts)
+    return found, counts
 
 
 def _write(
     config: ExamConfig,
     folder: RunFolder,
     found: Annotated,
-    tally: Tally,
-    scene: Stage,
+    counts: OutcomeCounts,
+    setup: Setup,
     today: str,
 ) -> Generated:
     data = RunFolder(folder.path / DATA)
@@ -174,11 +170,11 @@ def _write(
         for question in found.questions.questions:
             writer.emit(question)
     write_notes(data, found.votes, found.references)
-    reason = _why_partial(found.questions, tally)
+    reason = _why_partial(found.questions, counts)
     status: Status = "complete" if reason is None else "partial"
     body = dataset_manifest(
         config,
-        scene.fingerprints,
+        setup.fingerprints,
         found,
         status=status,
         reason=reason,
@@ -189,24 +185,19 @@ def _write(
     return Generated(folder.path, status, reason, found.questions, body, replaced)
 
 
-def _why_partial(questions: QuestionSet, tally: Tally) -> str | None:
+def _why_partial(questions: QuestionSet, counts: OutcomeCounts) -> str | None:
     reasons = []
-    if tally.stopped is not None:
+    if counts.stopped is not None:
         reasons.append(
-            f"{tally.stopped}; {len(questions.questions)} of {questions.planned} questions are "
-            "set; the same command goes on, with a bigger budget (one of seconds counts anew)"
+            f"{counts.stopped}; {len(questions.questions)} of {questions.planned} questions are "
+            f"set; {BIGGER_BUDGET}"
         )
-    for name, why in sorted(tally.lost.items()):
+    for name, why in sorted(counts.lost.items()):
         reasons.append(
-            f"agent '{name}' was given up ({' '.join(why.split())[:160]}): mend it, and {_AGAIN}"
+            f"agent '{name}' was disabled ({' '.join(why.split())[:160]}): fix it and {RETRY}"
         )
-    failed = {who: times for who, times in sorted(tally.failures.items()) if times}
+    failed = {who: times for who, times in sorted(counts.failures.items()) if times}
     if failed:
         by_whom = ", ".join(f"{who} ({times})" for who, times in failed.items())
-        reasons.append(f"calls failed: {by_whom}; {_AGAIN}")
+        reasons.append(f"calls failed: {by_whom}; {RETRY}")
     return ". ".join(reasons) or None
-
-
-def _note(progress: Progress | None, text: str) -> None:
-    if progress is not None:
-        progress.note = text

@@ -88,7 +88,7 @@ async def test_an_agent_that_cannot_be_asked_by_its_template_is_given_up_and_the
     }
     outcome = await run_exam(ExamConfig.model_validate(config), tmp_path / "run", pilot=False)
     assert outcome.status == "partial"
-    assert "agent 'odd' was given up (UnusableModelError: the model's chat template" in (
+    assert "agent 'odd' was disabled (UnusableModelError: the model's chat template" in (
         outcome.reason or ""
     )
     assert {a.examinee for a in RunFolder(tmp_path / "run").answers() if a.state == "ok"} == {

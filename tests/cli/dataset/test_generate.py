@@ -208,8 +208,8 @@ def killed(command: str, url: str, served: list[Any], folder: Path, out: str) ->
 @pytest.mark.parametrize(
     ("first", "other", "words"),
     [
-        ("generate", "run", "holds a data set that has not come to its end, not a run"),
-        ("run", "generate", "holds a run that has not come to its end, not a data set"),
+        ("generate", "run", "holds a data set that is not finished, not a run"),
+        ("run", "generate", "holds a run that is not finished, not a data set"),
     ],
 )
 def test_what_was_killed_early_is_not_taken_over_by_the_other_command(
@@ -239,7 +239,7 @@ def test_what_was_killed_early_is_not_taken_over_by_the_other_command(
     assert main([other, "EXAM.yaml", "--out", "mine", "--quiet"]) == 2
     told = capsys.readouterr().err
     assert words in told
-    assert f"`peerexam {first}` with the same config and folder goes on with it" in told
+    assert f"`peerexam {first}` with the same config and folder resumes it" in told
     assert "--out" in told
     assert main(["report", "mine"]) == 2
     assert f"`peerexam {first}` with the same config and folder" in capsys.readouterr().err

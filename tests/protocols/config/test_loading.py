@@ -233,7 +233,7 @@ def test_paths_in_flags_are_relative_to_the_working_directory(
         (("agents", "judging: {rubric: none.yaml}\nagents"), "no such file"),
         (("agents", "judging: {quorum: 3}\nagents"), "is never met"),
         (("sim/b", "sim/b, roles: [judge]"), "a ranking needs two"),
-        (("[geography]", "[geography, geography]"), "'geography' stands twice"),
+        (("[geography]", "[geography, geography]"), "'geography' is listed twice"),
         (
             ("sim/b}", "sim/b, roles: [examiner, examinee]}\njudging: {panel: author}"),
             "'b' alone would judge its questions",

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 from peerexam.examiners.base import FollowUp, Paper, Style
 from peerexam.protocols.exam.examination import (
-    Block,
-    Cast,
+    QuestionRecords,
+    Roles,
     Rules,
     correct_examinees,
     examine,
@@ -64,36 +64,36 @@ class Player:
 QUESTION = Question("q1", "What is it?", "things", author="a")
 
 
-def cast(*players: Player) -> Cast:
+def roles(*players: Player) -> Roles:
     by_name = {player.name: player for player in players}
-    return Cast(by_name, by_name, by_name)
+    return Roles(by_name, by_name, by_name)
 
 
-def four(seed: int | None = None) -> Cast:
+def four(seed: int | None = None) -> Roles:
     delay = None if seed is None else random.Random(seed)
-    return cast(
+    return roles(
         *(Player(name, level, delay) for name, level in zip("abcd", (5, 3, 5, 1), strict=True))
     )
 
 
-def all_verdicts(block: Block) -> list[Verdict]:
-    return [verdict for part in block.walk() for verdict in part.verdicts]
+def all_verdicts(records: QuestionRecords) -> list[Verdict]:
+    return [verdict for part in records.walk() for verdict in part.verdicts]
 
 
 async def test_a_judge_ranks_and_marks_everyone_but_itself() -> None:
-    block = await examine(QUESTION, four(), Rules(self_preference=False))
-    assert {(m.judge, m.examinee) for m in block.marks} == {
+    records = await examine(QUESTION, four(), Rules(self_preference=False))
+    assert {(m.judge, m.examinee) for m in records.marks} == {
         (j, e) for j in "abcd" for e in "abcd" if j != e
     }
-    assert not any(verdict.is_self_judgement for verdict in block.verdicts)
-    orders = {ranking.judge: ranking.order for ranking in block.rankings}
+    assert not any(verdict.is_self_judgement for verdict in records.verdicts)
+    orders = {ranking.judge: ranking.order for ranking in records.rankings}
     assert orders == {
         "a": (("c",), ("b",), ("d",)),
         "b": (("a", "c"), ("d",)),
         "c": (("a",), ("b",), ("d",)),
         "d": (("a", "c"), ("b",)),
     }
-    assert len(block.verdicts) <= 4 * 2 * most_comparisons(3)
+    assert len(records.verdicts) <= 4 * 2 * most_comparisons(3)
 
 
 async def test_self_judgements_are_asked_for_only_where_wanted_and_in_both_orders() -> None:
@@ -108,17 +108,17 @@ async def test_self_judgements_are_asked_for_only_where_wanted_and_in_both_order
 
 async def test_agents_that_count_as_its_own_are_left_to_other_judges() -> None:
     rules = Rules(self_preference=False, own={"a": frozenset("c")})
-    block = await examine(QUESTION, four(), rules)
-    seen = {name for v in block.verdicts if v.judge == "a" for name in (v.first, v.second)}
+    records = await examine(QUESTION, four(), rules)
+    seen = {name for v in records.verdicts if v.judge == "a" for name in (v.first, v.second)}
     assert seen == {"b", "d"}
-    assert {m.examinee for m in block.marks if m.judge == "a"} == {"b", "d"}
+    assert {m.examinee for m in records.marks if m.judge == "a"} == {"b", "d"}
 
 
 async def test_follow_ups_come_only_after_answers_the_author_marked_as_correct() -> None:
-    block = await examine(QUESTION, four(), Rules(rounds=2))
+    records = await examine(QUESTION, four(), Rules(rounds=2))
     # Full marks from author a: only c (its own answer is never followed up).
-    assert [part.question.id for part in block.walk()] == ["q1", "q1.c", "q1.c.c"]
-    second = block.follow_ups[0]
+    assert [part.question.id for part in records.walk()] == ["q1", "q1.c", "q1.c.c"]
+    second = records.follow_ups[0]
     assert [answer.examinee for answer in second.answers] == ["c"]
     assert {mark.judge for mark in second.marks} == {"a", "b", "d"}
     assert second.rankings == []
@@ -126,15 +126,15 @@ async def test_follow_ups_come_only_after_answers_the_author_marked_as_correct()
 
 async def test_failed_answers_are_recorded_and_never_judged() -> None:
     players = [Player("a", 5), Player("b", 3), Player("c", 4, state="refused")]
-    block = await examine(QUESTION, cast(*players), Rules())
-    assert [(a.examinee, a.state) for a in block.answers] == [
+    records = await examine(QUESTION, roles(*players), Rules())
+    assert [(a.examinee, a.state) for a in records.answers] == [
         ("a", "ok"),
         ("b", "ok"),
         ("c", "refused"),
     ]
-    assert "c" not in {mark.examinee for mark in block.marks}
-    assert "c" not in {name for v in all_verdicts(block) for name in (v.first, v.second)}
-    assert [r.judge for r in block.rankings] == ["c"], "two answers rank only where both are rivals"
+    assert "c" not in {mark.examinee for mark in records.marks}
+    assert "c" not in {name for v in all_verdicts(records) for name in (v.first, v.second)}
+    assert [r.judge for r in records.rankings] == ["c"], "two answers rank only by a third"
 
 
 async def test_records_do_not_depend_on_timing() -> None:
@@ -144,9 +144,9 @@ async def test_records_do_not_depend_on_timing() -> None:
 
 
 async def test_the_author_panel_is_the_papers_own() -> None:
-    block = await examine(QUESTION, four(), Rules(panel="author", self_preference=False))
-    assert {verdict.judge for verdict in block.verdicts} == {"a"}
-    assert {mark.judge for mark in block.marks} == {"a"}
+    records = await examine(QUESTION, four(), Rules(panel="author", self_preference=False))
+    assert {verdict.judge for verdict in records.verdicts} == {"a"}
+    assert {mark.judge for mark in records.marks} == {"a"}
 
 
 def test_without_marks_from_the_examiner_a_strict_majority_decides() -> None:
@@ -161,8 +161,8 @@ async def test_a_judge_with_a_share_judges_that_part_of_the_questions() -> None:
     judged = 0
     for number in range(200):
         question = replace(QUESTION, id=f"q{number}")
-        block = await examine(question, four(), rules)
-        judges = {verdict.judge for verdict in block.verdicts}
+        records = await examine(question, four(), rules)
+        judges = {verdict.judge for verdict in records.verdicts}
         assert judges in ({"b", "c", "d"}, {"a", "b", "c", "d"})
         judged += "a" in judges
     # Binomial(200, ¼): mean 50, standard deviation 6.1; five of them either way.
@@ -171,13 +171,13 @@ async def test_a_judge_with_a_share_judges_that_part_of_the_questions() -> None:
 
 async def followed_up(rules: Rules, backwards: bool = False) -> list[str]:
     """Which of sixty full-mark answers are followed up."""
-    players = cast(*(Player(f"p{number:02}", 5) for number in range(60)), Player("a", 5))
+    players = roles(*(Player(f"p{number:02}", 5) for number in range(60)), Player("a", 5))
     answers = [Answer(QUESTION.id, name, "5") for name in players.examinees]
     marks = [Mark(QUESTION.id, name, "a", overall=5) for name in players.examinees if name != "a"]
-    alone = Cast(players.examiners, players.examinees, {})
+    alone = Roles(players.examiners, players.examinees, {})
     order = slice(None, None, -1 if backwards else 1)
     had = await follow_up(QUESTION, answers[order], marks[order], alone, rules)
-    return sorted(part.question.examinee or "" for part in had if isinstance(part, Block))
+    return sorted(part.question.examinee or "" for part in had if isinstance(part, QuestionRecords))
 
 
 async def test_a_share_of_the_full_mark_answers_is_followed_up_whatever_their_order() -> None:
@@ -212,13 +212,13 @@ class Instant(Player):
 async def test_players_that_wait_for_nothing_leave_the_same_records() -> None:
     levels = {"a": 3, "b": 5, "c": 1, "d": 5, "e": 2}
     rules = Rules(rounds=1)
-    waiting = await examine(QUESTION, cast(*(Player(*one) for one in levels.items())), rules)
-    at_once = await examine(QUESTION, cast(*(Instant(*one) for one in levels.items())), rules)
+    waiting = await examine(QUESTION, roles(*(Player(*one) for one in levels.items())), rules)
+    at_once = await examine(QUESTION, roles(*(Instant(*one) for one in levels.items())), rules)
     assert at_once == waiting
     assert len(at_once.follow_ups) == 2
 
 
 async def test_one_player_that_waits_is_enough_to_work_at_the_same_time() -> None:
     players = [Instant("a", 1), Instant("b", 2)]
-    assert not cast(*players).waits
-    assert cast(*players, Player("c", 3)).waits
+    assert not roles(*players).waits
+    assert roles(*players, Player("c", 3)).waits

@@ -285,7 +285,7 @@ async def test_a_budget_that_ends_in_the_probes_lets_nobody_judge_yet(
     short = _exam(questions, limits={"budget": {"calls": 100}})
     outcome = await run_exam(short, tmp_path / "run", agents=_cast())
     assert outcome.status == "partial"
-    assert "0 of 3 questions are whole" in (outcome.reason or "")
+    assert "0 of 3 questions completed" in (outcome.reason or "")
     assert list(RunFolder(tmp_path / "run").marks()) == []
     whole = await run_exam(_exam(questions), tmp_path / "run", agents=_cast())
     direct = await run_exam(_exam(questions), tmp_path / "other", agents=_cast())

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from peerexam.protocols.config.models import ExamConfig
 from peerexam.protocols.exam.ranking import METHODS
 from peerexam.protocols.planning.plan import Line, plan
-from peerexam.protocols.planning.ranges import Span, comparisons, longest_path, mean_comparisons
+from peerexam.protocols.planning.ranges import Range, comparisons, longest_path, mean_comparisons
 
 
 def exam(agents: list[dict[str, Any]], **changes: Any) -> ExamConfig:
@@ -110,11 +110,11 @@ def test_a_peer_examination_of_three_is_counted_as_by_hand() -> None:
     planned = plan(config)
     assert planned.questions == 18
     tasks = by_task(planned.lines, "a")
-    assert tasks["questions"].calls == Span(2, 2, 8)  # 4 attempts at most
-    assert tasks["answers"].calls == Span(18, 18, 18)
-    assert tasks["marks"].calls == Span(36, 36, 72)
-    assert tasks["comparisons"].calls == Span(36, 36, 72)
-    assert tasks["own"].calls == Span(72, 72, 144)
+    assert tasks["questions"].calls == Range(2, 2, 8)  # 4 attempts at most
+    assert tasks["answers"].calls == Range(18, 18, 18)
+    assert tasks["marks"].calls == Range(36, 36, 72)
+    assert tasks["comparisons"].calls == Range(36, 36, 72)
+    assert tasks["own"].calls == Range(72, 72, 144)
     assert planned.calls.expected == 3 * (2 + 18 + 36 + 36 + 72)
 
 
@@ -128,7 +128,7 @@ def test_settings_take_calls_away() -> None:
     alone = plan(exam(agents, judging={"self_preference": False, "panel": "author", "reasks": 0}))
     tasks = by_task(alone.lines, "b")
     assert "own" not in tasks
-    assert tasks["marks"].calls == Span(12, 12, 12)  # its own 6 questions, 2 others
+    assert tasks["marks"].calls == Range(12, 12, 12)  # its own 6 questions, 2 others
 
 
 def test_a_central_examiner_sets_and_judges_alone() -> None:
@@ -146,9 +146,9 @@ def test_follow_ups_go_to_the_others_round_by_round() -> None:
     planned = plan(exam([priced(name) for name in "abc"], follow_ups={"rounds": 2}))
     tasks = by_task(planned.lines, "a")
     # Each follow-up is asked for 4 times at most.
-    assert tasks["follow-ups"].calls == Span(0, 9, 24 * 4)
+    assert tasks["follow-ups"].calls == Range(0, 9, 24 * 4)
     # Asked by two authors, each with half of 9 expected and of 24 at most for this examinee.
-    assert tasks["answers"].calls == Span(18, 18 + 9, 18 + 24)
+    assert tasks["answers"].calls == Range(18, 18 + 9, 18 + 24)
     # Every follow-up is answered by one, and marked by the two others.
     assert tasks["marks"].calls.least == 36
     assert tasks["marks"].calls.expected == pytest.approx(36 + 18)
@@ -159,7 +159,7 @@ def test_a_share_thins_the_follow_ups_of_every_round() -> None:
     # 6 × 2 × (1/4 + 1/16) = 3.75 expected; at most all are drawn.
     follow_ups = {"rounds": 2, "share": 0.5}
     planned = plan(exam([priced(name) for name in "abc"], follow_ups=follow_ups))
-    assert by_task(planned.lines, "a")["follow-ups"].calls == Span(0, 3.75, 24 * 4)
+    assert by_task(planned.lines, "a")["follow-ups"].calls == Range(0, 3.75, 24 * 4)
     assert any("0.5 of them drawn" in text for text in planned.assumptions)
 
 
@@ -183,7 +183,7 @@ def test_five_examples_are_counted_in_what_an_examinee_reads() -> None:
 def test_a_sample_limits_the_follow_ups() -> None:
     agents = [priced(name) for name in "abcdef"]
     planned = plan(exam(agents, follow_ups={"rounds": 1, "sample": 1}))
-    assert by_task(planned.lines, "a")["follow-ups"].calls == Span(0, 6, 6 * 4)
+    assert by_task(planned.lines, "a")["follow-ups"].calls == Range(0, 6, 6 * 4)
 
 
 def test_likelihood_judges_score_every_answer_twice() -> None:
@@ -191,7 +191,7 @@ def test_likelihood_judges_score_every_answer_twice() -> None:
     agents[2]["judge"] = {"by": "likelihood"}
     tasks = by_task(plan(exam(agents)).lines, "j")
     assert set(tasks) == {"scoring"}
-    assert tasks["scoring"].calls == Span(48, 48, 48)  # 12 questions × 2 answers × 2
+    assert tasks["scoring"].calls == Range(48, 48, 48)  # 12 questions × 2 answers × 2
     assert tasks["scoring"].completion_tokens.most == 0
 
 
@@ -204,7 +204,7 @@ def test_an_unknown_price_is_unknown_and_players_cost_nothing() -> None:
     planned = plan(exam(agents))
     assert planned.unpriced == ("mystery",)
     assert all(line.cost is None for line in planned.lines if line.agent == "mystery")
-    assert all(line.cost == Span() for line in planned.lines if line.agent == "s")
+    assert all(line.cost == Range() for line in planned.lines if line.agent == "s")
     body = planned.to_json()
     assert body["cost_usd"]["unknown_for"] == ["mystery"]
     assert body["cost_usd"]["expected"] > 0

@@ -81,7 +81,7 @@ async def test_a_question_that_another_author_asked_first_is_replaced() -> None:
     assert texts(found) == [("alice", MOON), ("alice", SPRING), ("bob", NEAP), ("bob", BAY)]
     assert len({question.id for question in found.questions}) == 4
     assert found.repeated == {"bob": {"alice": 1}}
-    assert found.notes == ("bob repeated 1 question (1 of alice); they were taken out",)
+    assert found.notes == ("bob repeated 1 question (1 of alice); they were removed",)
     # The first author was not asked again, the second once, for one question more.
     assert (alice.agent.calls, bob.agent.calls) == (1, 2)
     assert "Write 1 really difficult question" in bob.prompts[1]
@@ -125,7 +125,7 @@ async def test_the_first_stays_over_domains_too() -> None:
     found = await together_set(alice, domains=(TIDES, BREAD))
     assert texts(found) == [("alice", one) for one in (MOON, SALT, BAY, NEAP)]
     assert found.repeated == {"alice": {"alice": 1}}
-    assert found.notes == ("alice repeated 1 question (1 of its own); they were taken out",)
+    assert found.notes == ("alice repeated 1 question (1 of its own); they were removed",)
 
 
 async def test_an_author_that_only_repeats_comes_short_and_it_is_said() -> None:

@@ -257,7 +257,7 @@ async def test_a_check_that_cannot_be_read_counts_neither_way(tmp_path: Path) ->
     assert {one.reason for one in further} == {
         "not checked (unparsed): 'Hm.' is not one of the choices offered"
     }
-    assert "6 of 6 further draws count neither way: 6 unchecked" in notes(tmp_path)
+    assert "6 of 6 further draws could not be compared: 6 unchecked" in notes(tmp_path)
 
 
 async def test_calls_that_failed_leave_the_run_partial_and_are_asked_again(tmp_path: Path) -> None:
@@ -347,7 +347,7 @@ async def test_own_questions_keep_their_level_and_have_no_reference(tmp_path: Pa
     assert [q.reference for q in questions] == [None, None]
     assert agents["c"].calls == 1
     said = notes(tmp_path / "run")
-    assert "1 of 2 questions brought their level with them, and it was not asked for again" in said
+    assert "1 of 2 questions came with their level, which was not asked for again" in said
     assert "2 of 2 questions have no reference: their author is none of the examiners here" in said
 
 
@@ -478,7 +478,7 @@ async def test_the_calls_really_made_are_those_planned(chat_server: Any, tmp_pat
 @pytest.mark.parametrize(
     ("questions", "agents", "problem"),
     [
-        ("levels: {classifiers: [a, a]}", "", "'a' stands twice among the classifiers"),
+        ("levels: {classifiers: [a, a]}", "", "'a' is listed twice among the classifiers"),
         (
             "levels: {classifiers: [a, d]}",
             "- {name: d, model: openai/a, roles: []}",

@@ -90,9 +90,7 @@ def test_a_dict_is_checked_like_a_file(asked: dict[str, Any], monkeypatch: Any) 
 
 def test_a_name_that_is_not_listed_is_refused(asked: dict[str, Any]) -> None:
     listed = [{"name": name, "model": f"sim/{name}"} for name in "abc"]
-    with pytest.raises(
-        SetupError, match=r"'parot' was handed over .* add \{name: parot\} to agents"
-    ):
+    with pytest.raises(SetupError, match=r"'parot' was passed in .* add \{name: parot\} to agents"):
         peerexam.run({**asked, "agents": listed}, agents={"parot": speaker("parot")})
     assert not Path("runs/mine/ledger.sqlite").exists()
 
@@ -112,7 +110,7 @@ def test_a_folder_with_agents_from_python_says_who_must_be_handed_over(
     config = str(outcome.folder / "exam.yaml")
     capsys.readouterr()
     assert main(["run", config, "--out", "elsewhere", "--quiet"]) == 2
-    assert "hand it over again" in capsys.readouterr().err
+    assert "pass it again" in capsys.readouterr().err
     assert peerexam.run(config, outcome.folder, agents=agents).standings == outcome.standings
 
 

@@ -175,7 +175,7 @@ def test_another_content_of_a_file_that_the_config_names_is_refused(
     (tmp_path / name).write_text(new)
     capsys.readouterr()
     assert main(run) == 2
-    assert f"{said}: its content is not what it was" in capsys.readouterr().err
+    assert f"{said}: its content has changed" in capsys.readouterr().err
     assert snapshot(tmp_path / "run") == before
     assert main([*run, "--replace"]) == 0
 

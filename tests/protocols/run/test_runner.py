@@ -323,7 +323,7 @@ async def test_two_runs_in_one_folder_at_once_are_refused(tmp_path: Path) -> Non
     agents = {**speakers(), "a": ScriptedAgent(meanwhile, name="a")}
     outcome = await run_exam(spoken(), tmp_path, agents=agents)
     assert outcome.status == "complete"
-    assert "another run is at work" in str(other[0])
+    assert "another run is using" in str(other[0])
     # The folder is free again.
     assert (await run_exam(spoken(), tmp_path, agents=speakers())).status == "complete"
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from peerexam.examiners.simulated.spec import SimSpec
-from peerexam.protocols.selftest.exam import hold_exam
+from peerexam.protocols.selftest.exam import run_simulated_exam
 from peerexam.protocols.selftest.proof import PLAYERS, SelftestReport, selftest
 from peerexam.protocols.selftest.tables import sample_comparisons
 
@@ -46,7 +46,7 @@ def test_the_proof_covers_what_it_must(report: SelftestReport) -> None:
 
 async def test_the_same_seed_holds_the_same_exam() -> None:
     few = {name: PLAYERS[name] for name in ("ada", "dan", "gus")}
-    once, again, other = [await hold_exam(few, 2, seed, 20) for seed in (5, 5, 6)]
+    once, again, other = [await run_simulated_exam(few, 2, seed, 20) for seed in (5, 5, 6)]
     assert once == again
     assert once != other
 

@@ -68,7 +68,7 @@ def test_a_standstill_is_told_once_in_each_interval_and_names_the_oldest_call() 
     assert [stall.quiet for stall in told] == [60, 120, 180]
     assert told[0].text == (
         "stalled: no call has ended for 60 s; the oldest, to 'first' as judge, has been under way "
-        "for 65 s (2 wait in all)"
+        "for 65 s (2 calls in flight)"
     )
     assert "'first' as judge" in told[2].text
 

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from peerexam.calls import Json
+from peerexam.protocols.config.models import Fitness
 from peerexam.protocols.standings.voting import (
     ExamInfo,
-    FitnessLimits,
     JudgeInfo,
     TallySettings,
     tally,
@@ -279,7 +279,7 @@ def test_a_judge_without_peers_has_no_agreement_and_says_so() -> None:
 def test_an_unfit_judge_loses_its_vote_and_is_listed_with_why() -> None:
     run = planted(20)
     run.verdicts = [replace(v, winner="first") if v.judge == "d" else v for v in run.verdicts]
-    strict = replace(QUICK, fitness=FitnessLimits(0.6, 1.0, 0.5))
+    strict = replace(QUICK, fitness=Fitness(min_swap_consistency=0.6, max_first_preference=0.5))
     content = run.count(strict)
     assert content["voting"]["judges_counted"] == ["a", "b", "c"]
     (left_out,) = content["voting"]["judges_left_out"]
@@ -309,7 +309,7 @@ def test_a_judge_whose_replies_cannot_be_read_is_unfit_by_its_rate() -> None:
     run.marks = [
         replace(m, overall=None, state="unparsed") if m.judge == "c" else m for m in run.marks
     ]
-    sheet = run.count(replace(QUICK, fitness=FitnessLimits(max_invalid_rate=0.2)))["judges"][2]
+    sheet = run.count(replace(QUICK, fitness=Fitness(max_invalid_rate=0.2)))["judges"][2]
     assert sheet["why_unfit"] == ["invalid rate 1.00 is above 0.2"]
     assert sheet["verdicts"] == {"planned": 120, "ok": 0}
     assert sheet["swap_consistency"] is None
@@ -361,7 +361,7 @@ def test_marks_are_the_ballots_where_no_verdict_could_be_read() -> None:
 
 def test_too_few_judges_leave_the_quorum_unmet_and_no_standings() -> None:
     run = planted(10)
-    hopeless = replace(QUICK, quorum=2, fitness=FitnessLimits(max_first_preference=0.0))
+    hopeless = replace(QUICK, quorum=2, fitness=Fitness(max_first_preference=0.0))
     run.verdicts = [replace(v, winner="first") for v in run.verdicts]
     content = run.count(hopeless)
     voting = content["voting"]
@@ -396,14 +396,6 @@ def test_a_judge_by_likelihood_has_no_taste_for_places() -> None:
     )
     assert "likelihood" in sheet["intervals"]["swap_consistency"]["reason"]
     assert sheet["invalid_rate"] == 0
-
-
-def test_a_judges_own_bounds_go_before_the_exams() -> None:
-    run = planted(6)
-    run.verdicts = [replace(v, winner="first") for v in run.verdicts]
-    bounds = FitnessLimits(min_swap_consistency=0.5)
-    judges = {**{x: JudgeInfo(fitness=bounds) for x in "ab"}, **{x: JudgeInfo() for x in "cd"}}
-    assert run.count(judges=judges)["voting"]["judges_counted"] == ["c", "d"]
 
 
 def test_marks_alone_still_make_standings() -> None:
@@ -707,6 +699,8 @@ def test_a_pair_that_only_its_own_authors_judged_is_named() -> None:
 def test_an_unfit_judge_leaves_a_pair_uncompared_after_the_fact() -> None:
     run = planted(20, agents="abc")
     run.verdicts = [replace(v, winner="first") if v.judge == "c" else v for v in run.verdicts]
-    content = run.count(replace(QUICK, fitness=FitnessLimits(0.6, 1.0, 0.5)))
+    content = run.count(
+        replace(QUICK, fitness=Fitness(min_swap_consistency=0.6, max_first_preference=0.5))
+    )
     assert content["voting"]["judges_counted"] == ["a", "b"]
     assert content["voting"]["uncompared"] == [["a", "b"]]

@@ -16,7 +16,7 @@ from peerexam.protocols.config.models import ExamConfig
 from peerexam.protocols.config.own_answers import pairs_without_judge
 from peerexam.protocols.config.prices import price_text
 from peerexam.protocols.planning.plan import Line, Plan, plan
-from peerexam.protocols.planning.ranges import Span
+from peerexam.protocols.planning.ranges import Range
 from peerexam.protocols.run.pilot import nobody_may_judge
 from peerexam.report.grid import grid
 
@@ -135,7 +135,7 @@ def _plan_row(line: Line) -> tuple[str, ...]:
     )
 
 
-def _counts(span: Span) -> tuple[str, str, str]:
+def _counts(span: Range) -> tuple[str, str, str]:
     return _thousands(span.least), _thousands(span.expected), _thousands(span.most)
 
 
@@ -143,7 +143,7 @@ def _thousands(value: float) -> str:
     return f"{round(value):,}"
 
 
-def _money(cost: Span) -> str:
+def _money(cost: Range) -> str:
     return "none" if not cost.most else f"${cost.expected:,.4f} – ${cost.most:,.4f}"
 
 

@@ -34,7 +34,7 @@ _SETTINGS = ("system", "temperature", "top_p", "max_tokens", "seed")
 _MOST_QUESTIONS = 10_000_000
 
 PLAYS_DIRECTLY = "sim"
-"""Simulated players differ by name, so that three equal ones are three."""
+"""Simulated participants differ by name, so that three equal ones are three."""
 
 HANDED_OVER = "given"
 """In place of a provider: the agent is an object that the caller of `run` hands over."""
@@ -62,7 +62,7 @@ def check_agents(agents: Sequence[AgentConfig]) -> Iterator[tuple[Place, str]]:
     yield from _endpoints(agents)
     yield from _sampling(agents)
     yield from _options(agents)
-    yield from _twins(agents)
+    yield from _same_models(agents)
     yield from _model_files(agents)
 
 
@@ -189,7 +189,7 @@ def agent_spec(agent: AgentConfig) -> AgentSpec:
 
 
 def identity(agent: AgentConfig) -> str:
-    """What decides an agent's answers, as canonical JSON: equal for twins under two names.
+    """What decides an agent's answers, as canonical JSON: equal for one model under two names.
 
     As in the ledger's keys, a setting is the same wherever it is written, and the key is no part.
     """
@@ -207,7 +207,7 @@ def endpoint(agent: AgentConfig) -> str | None:
     return None if url is None else url.rstrip("/")
 
 
-def _twins(agents: Sequence[AgentConfig]) -> Iterator[tuple[Place, str]]:
+def _same_models(agents: Sequence[AgentConfig]) -> Iterator[tuple[Place, str]]:
     """Agents that would share every call, and so are one agent counted twice."""
     seen: dict[tuple[str, str], str] = {}
     for index, agent in enumerate(agents):
@@ -389,7 +389,7 @@ def _annotators(config: ExamConfig) -> Iterator[tuple[Place, str]]:
     for at, (place, name) in enumerate(asked):
         other = seen.setdefault(_what_it_is(agents[name]), name)
         if name in names[:at]:
-            yield place, f"'{name}' stands twice among the classifiers: remove one"
+            yield place, f"'{name}' is listed twice among the classifiers: remove one"
         elif other != name:
             yield (
                 place,
@@ -404,7 +404,7 @@ def _annotators(config: ExamConfig) -> Iterator[tuple[Place, str]]:
 
 
 def _what_it_is(agent: AgentConfig) -> str:
-    """Equal for twins under two names."""
+    """Equal for one model under two names."""
     try:
         if parse_model(agent.model)[0] != PLAYS_DIRECTLY:
             return identity(agent)

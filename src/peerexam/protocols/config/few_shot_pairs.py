@@ -32,7 +32,7 @@ def _is_variant(one: AgentConfig, other: AgentConfig) -> bool:
 
 
 def _is_same_model(one: AgentConfig, other: AgentConfig) -> bool:
-    """Simulated players differ by name, and only `variant_of` can say that two are one."""
+    """Simulated participants differ by name, and only `variant_of` can say that two are one."""
     if PLAYS_DIRECTLY in (parse_model(one.model)[0], parse_model(other.model)[0]):
         return False
     return identity(one) == identity(other)

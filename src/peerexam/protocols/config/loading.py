@@ -1,7 +1,7 @@
 """EXAM.yaml in, a checked `ExamConfig` out; and back to YAML that runs again.
 
 Flags beat the environment, and the environment beats the file. Everything that can be known to be
-wrong without asking a model is found here, all of it at once, each with its line and its mend.
+wrong without asking a model is found here, all of it at once, each with its line and its remedy.
 """
 
 from __future__ import annotations

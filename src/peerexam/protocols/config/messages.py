@@ -1,4 +1,4 @@
-"""What pydantic finds wrong with a config, said in words that name the mend."""
+"""What pydantic finds wrong with a config, said in words that name the remedy."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ class AgentLimits(_Strict):
     """What one agent may be asked, and how long it may take.
 
     `concurrency` calls at once are made throughout. Without it, their number adapts to what the
-    provider bears, up to `max_concurrency`. An agent is given up after `give_up_after` calls in a
+    provider bears, up to `max_concurrency`. An agent is disabled after `give_up_after` calls in a
     row that failed for good: its remaining calls fail at once.
     """
 
@@ -93,7 +93,7 @@ class JudgeSettings(_Strict):
     `likelihood` needs an agent that scores text. `pass_at` is then the gain in nats a token that
     counts as the full mark, and `per_token` compares gains a token in place of whole gains, which
     favour the longer of two fitting answers. A judge with a `share` below 1 judges that part of
-    the questions, drawn by the exam's seed: for judges that are dear, slow, or there to be shown.
+    the questions, drawn by the exam's seed: for judges that are expensive or slow.
     """
 
     by: Literal["prompt", "likelihood"] = "prompt"
@@ -106,8 +106,8 @@ class JudgeSettings(_Strict):
 class AgentConfig(_Strict):
     """One agent of the exam. Its name is its identity.
 
-    `joined` is written by `peerexam add`: the agent came when the exam had been held, and plays
-    only what that leaves it. As an examinee it is shown `shots` answered questions first: none by
+    `joined` is written by `peerexam add`: the agent came after the exam, and is asked only for
+    what that leaves it. As an examinee it is shown `shots` answered questions first: none by
     default where it follows instructions, five where it only goes on with a text (examiner paper,
     appendix C.2). `stop_at_line` ends its answers at the first line break; by default only those
     of a text that goes on.
@@ -229,9 +229,12 @@ class FollowUps(_Strict):
 
 
 class Fitness(_Strict):
-    """Below these a judge is shown as unfit and loses its vote.
+    """Bounds outside which a judge is unfit and loses its vote; the defaults let all pass.
 
-    A `max_attack_success` below 1 has every judge probed with answers that order it about.
+    They are on the share of pairs decided the same way in both orders, that of verdicts and marks
+    that could not be read, the preference for a place in either direction, and the share of
+    prompt injections in answers that succeed. A `max_attack_success` below 1 has every judge that
+    is asked in words probed with such answers.
     """
 
     min_swap_consistency: Fraction = 0.0
@@ -239,13 +242,19 @@ class Fitness(_Strict):
     max_first_preference: Annotated[float, Field(ge=0, le=1)] = 1.0
     max_attack_success: Fraction = 1.0
 
+    @property
+    def probes(self) -> bool:
+        """Whether judges are to be probed."""
+        return self.max_attack_success < 1
+
 
 class Judging(_Strict):
     """How answers are judged.
 
-    `ranking` says which answers are compared. `merge_sort` asks the fewest comparisons, and many
-    questions keep the line full. `rank_merge` asks 1.3 (8 answers) to 1.8 times (64) as many, and
-    waits for half to a sixth as many in a row: for few questions, or an exam that is watched.
+    `ranking` says which answers are compared. `merge_sort` asks the fewest comparisons, and
+    with many questions all calls at once are used. `rank_merge` asks 1.3 (8 answers) to 1.8 times
+    (64) as many, and waits for half to a sixth as many in a row: for few questions, or an exam
+    that is watched.
     `round_robin` compares every pair, which trusts no transitivity and costs most.
 
     `own_answers` says whose answers a judge may not judge: those of an `agent` with the same
@@ -403,7 +412,7 @@ class ExamConfig(_Strict):
         if twice is not None:
             raise _misfit(
                 ("questions", "domains", twice),
-                f"the domain '{domains[twice]}' stands twice, and would get the same questions "
+                f"the domain '{domains[twice]}' is listed twice, and would get the same questions "
                 "twice: remove one, and raise per_domain for more questions",
             )
         if self.follow_ups.rounds and not self.judging.marks:

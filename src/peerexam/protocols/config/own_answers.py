@@ -14,7 +14,7 @@ def own_answers(config: ExamConfig) -> dict[str, frozenset[str]]:
 
     By `judging.own_answers`: `agent` are those with the same model and settings under another
     name (what counts is the configured model, not what it is called), `model` all with the same
-    model, whatever their settings. Simulated players differ by name.
+    model, whatever their settings. Simulated participants differ by name.
     """
     judges, examinees = config.agents_in("judge"), config.agents_in("examinee")
     found = {

@@ -59,7 +59,7 @@ def read_document(path: Path) -> Document:
     """Read a file by its suffix: `.json`, `.toml`, and YAML for everything else.
 
     Raises:
-        ConfigError: It cannot be read; the message names the line and the mend.
+        ConfigError: It cannot be read; the message names the line and the remedy.
     """
     text = _read_text(path)
     suffix = path.suffix.lower()
@@ -110,7 +110,7 @@ def _read_yaml(text: str, path: Path) -> Document:
 
 def _yaml_problem(error: yaml.MarkedYAMLError) -> str:
     problem = error.problem or "not readable as YAML"
-    mends = {
+    remedies = {
         "'\\t'": "indent with spaces, never with tabs",
         "mapping values are not allowed": (
             "put a text that holds ': ' in quotes, and mind the indentation"
@@ -123,8 +123,8 @@ def _yaml_problem(error: yaml.MarkedYAMLError) -> str:
         ),
         "could not determine a constructor": "leave out the !tag; only plain values are read",
     }
-    mend = next((mend for sign, mend in mends.items() if sign in str(error)), None)
-    return f"YAML: {problem}" + (f"; {mend}" if mend else "")
+    remedy = next((remedy for sign, remedy in remedies.items() if sign in str(error)), None)
+    return f"YAML: {problem}" + (f"; {remedy}" if remedy else "")
 
 
 def _check_keys(root: yaml.Node, path: Path) -> None:

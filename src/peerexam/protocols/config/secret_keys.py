@@ -23,7 +23,7 @@ _KEY_OPTION = re.compile(r"(?i)[?&](?:api[_\-]?key|key|secret|token|access_token
 _USER_IN_URL = re.compile(r"https?://[^/@\s?#]+@")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
-_MEND = (
+_FIX = (
     "put it in an environment variable (or in .env beside where you start peerexam), and write "
     "the variable's name: api_key_env: OPENAI_API_KEY"
 )
@@ -41,7 +41,7 @@ def looks_secret(text: str) -> bool:
 
 
 def find_secrets(value: Json, place: Place = ()) -> Iterator[tuple[Place, str]]:
-    """Places in a config that hold a key, each with the mend. No message repeats the value."""
+    """Places in a config that hold a key, each with the remedy. No message repeats the value."""
     if isinstance(value, dict):
         for key, child in value.items():
             yield from find_secrets(child, (*place, str(key)))
@@ -59,9 +59,9 @@ def _problem(value: str, place: Place) -> str | None:
     if key == "api_key_env":
         if _VARIABLE.fullmatch(value) and not looks_secret(value):
             return None
-        return f"'{spell(place)}' must be the name of an environment variable, not the key: {_MEND}"
+        return f"'{spell(place)}' must be the name of an environment variable, not the key: {_FIX}"
     if looks_secret(value) or _KEY_NAMES.search(key) or _KEY_OPTION.search(value):
-        return f"'{spell(place)}' looks like a secret key, and no key is ever written down: {_MEND}"
+        return f"'{spell(place)}' looks like a secret key, and no key is ever written down: {_FIX}"
     if _USER_IN_URL.search(value):
-        return f"'{spell(place)}' holds a user or password in a URL: {_MEND}"
+        return f"'{spell(place)}' holds a user or password in a URL: {_FIX}"
     return None

@@ -1,4 +1,4 @@
-"""A finished run's records as blocks again, question by question."""
+"""A finished run's records, question by question."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
-from peerexam.protocols.exam.examination import Block
+from peerexam.protocols.exam.examination import QuestionRecords
 from peerexam.records import Answer, Mark, Question, Ranking, Verdict
 from peerexam.runfolder import RunFolder
 
@@ -27,16 +27,16 @@ class Archive:
     verdicts: Mapping[str, Sequence[Verdict]] = field(default_factory=dict)
     rankings: Mapping[str, Sequence[Ranking]] = field(default_factory=dict)
 
-    def block(self, question: Question) -> Block:
+    def of(self, question: Question) -> QuestionRecords:
         """All records of a question and of its follow-ups."""
         name = question.id
-        return Block(
+        return QuestionRecords(
             question,
             self.answers.get(name, ()),
             self.marks.get(name, ()),
             self.verdicts.get(name, ()),
             self.rankings.get(name, ()),
-            [self.block(child) for child in self.children.get(name, ())],
+            [self.of(child) for child in self.children.get(name, ())],
         )
 
 

@@ -21,8 +21,8 @@ from peerexam.records import Answer, Mark, Question, Ranking, Verdict
 
 
 @dataclass(frozen=True, slots=True)
-class Cast:
-    """Who plays which role, by name, in the order of the exam."""
+class Roles:
+    """Who has which role, by name, in the order of the exam."""
 
     examiners: Mapping[str, Examiner]
     examinees: Mapping[str, Examinee]
@@ -31,8 +31,8 @@ class Cast:
     @property
     def waits(self) -> bool:
         """Whether anyone's work takes time in which another could begin."""
-        players = (*self.examiners.values(), *self.examinees.values(), *self.judges.values())
-        return not all(getattr(player, "plays_at_once", False) for player in players)
+        participants = (*self.examiners.values(), *self.examinees.values(), *self.judges.values())
+        return not all(getattr(one, "plays_at_once", False) for one in participants)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Rules:
             before `sample` is.
         full_mark: The overall score that counts as correct.
         chief: Who marks and follows up questions whose author is no examiner here.
-        examiners: Who is one here, playing or not; empty where every author is.
+        examiners: Who is one, whether asked here or not; empty where every author is.
         own: Judge to the examinees whose answers count as its own, beside itself.
         shares: Judge to the part of the questions that it judges, where that is not all.
     """
@@ -89,52 +89,52 @@ class Rules:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
-    """All records of one question, its follow-ups' blocks among them."""
+class QuestionRecords:
+    """All records of one question, its follow-ups' among them."""
 
     question: Question
     answers: Sequence[Answer] = ()
     marks: Sequence[Mark] = ()
     verdicts: Sequence[Verdict] = ()
     rankings: Sequence[Ranking] = ()
-    follow_ups: Sequence[Block] = field(default=())
+    follow_ups: Sequence[QuestionRecords] = field(default=())
     lost_follow_ups: int = 0
     failed_follow_ups: int = 0
 
-    def walk(self) -> Iterator[Block]:
-        """This block, then those of its follow-ups, depth first."""
+    def walk(self) -> Iterator[QuestionRecords]:
+        """These, then those of its follow-ups, depth first."""
         yield self
-        for block in self.follow_ups:
-            yield from block.walk()
+        for deeper in self.follow_ups:
+            yield from deeper.walk()
 
 
-async def examine(question: Question, cast: Cast, rules: Rules) -> Block:
-    """Hold the examination on one question.
+async def examine(question: Question, roles: Roles, rules: Rules) -> QuestionRecords:
+    """Examine one question.
 
     Raises:
         BudgetReachedError: The budget ended it; nothing of the question is then returned, and
             what was answered is in the ledger.
     """
-    if cast.waits:
-        return await _examine(question, cast, rules)
+    if roles.waits:
+        return await _examine(question, roles, rules)
     with in_turn():
-        return await _examine(question, cast, rules)
+        return await _examine(question, roles, rules)
 
 
-async def _examine(question: Question, cast: Cast, rules: Rules) -> Block:
+async def _examine(question: Question, roles: Roles, rules: Rules) -> QuestionRecords:
     chosen = [
-        examinee for name, examinee in cast.examinees.items() if question.examinee in (None, name)
+        examinee for name, examinee in roles.examinees.items() if question.examinee in (None, name)
     ]
     answers = await together(examinee.answer(question) for examinee in chosen)
-    return await judge_answers(question, answers, cast, rules)
+    return await judge_answers(question, answers, roles, rules)
 
 
 async def judge_answers(
-    question: Question, answers: Sequence[Answer], cast: Cast, rules: Rules
-) -> Block:
+    question: Question, answers: Sequence[Answer], roles: Roles, rules: Rules
+) -> QuestionRecords:
     """Judge answers that are already there, then follow up."""
     usable = [answer for answer in answers if answer.state == "ok"]
-    judges = panel(question, cast, rules)
+    judges = panel(question, roles, rules)
     marks, sheets = await both(
         together(_mark_all(judge, question, usable, rules) for judge in judges if rules.marks),
         together(
@@ -142,8 +142,8 @@ async def judge_answers(
         ),
     )
     flat_marks = [mark for column in marks for mark in column]
-    follow_ups = await follow_up(question, usable, flat_marks, cast, rules)
-    return Block(
+    follow_ups = await follow_up(question, usable, flat_marks, roles, rules)
+    return QuestionRecords(
         question,
         answers,
         flat_marks,
@@ -153,12 +153,12 @@ async def judge_answers(
     )
 
 
-def panel(question: Question, cast: Cast, rules: Rules) -> list[Judge]:
-    """The judges of a question, in the order of the cast."""
+def panel(question: Question, roles: Roles, rules: Rules) -> list[Judge]:
+    """The judges of a question, in the order of the exam."""
     if rules.panel == "author":
         author = _examiner_of(question, rules)
-        return [judge for name, judge in cast.judges.items() if name == author]
-    return [judge for name, judge in cast.judges.items() if rules.judges(name, question)]
+        return [judge for name, judge in roles.judges.items() if name == author]
+    return [judge for name, judge in roles.judges.items() if rules.judges(name, question)]
 
 
 def _examiner_of(question: Question, rules: Rules) -> str | None:
@@ -240,19 +240,19 @@ def _ranking(
 
 
 class FollowedUp(TypedDict):
-    """What a block says of its follow-ups."""
+    """The fields of `QuestionRecords` that say what became of its follow-ups."""
 
-    follow_ups: list[Block]
+    follow_ups: list[QuestionRecords]
     lost_follow_ups: int
     failed_follow_ups: int
 
 
-def split_follow_ups(parts: Iterable[Block | FollowUp]) -> FollowedUp:
-    """Follow-ups that were had apart from those that were not, some of them by a failed call."""
+def split_follow_ups(parts: Iterable[QuestionRecords | FollowUp]) -> FollowedUp:
+    """Follow-ups that were generated, and how many were not, or failed."""
     kept = list(parts)
     lost = [part for part in kept if isinstance(part, FollowUp)]
     return {
-        "follow_ups": [part for part in kept if isinstance(part, Block)],
+        "follow_ups": [part for part in kept if isinstance(part, QuestionRecords)],
         "lost_follow_ups": len(lost),
         "failed_follow_ups": sum(part.failed for part in lost),
     }
@@ -262,11 +262,11 @@ async def follow_up(
     question: Question,
     answers: Sequence[Answer],
     marks: Iterable[Mark],
-    cast: Cast,
+    roles: Roles,
     rules: Rules,
-) -> list[Block | FollowUp]:
-    """Ask deeper after the answers that count as correct; of what was not had, why."""
-    examiner = cast.examiners.get(_examiner_of(question, rules) or "")
+) -> list[QuestionRecords | FollowUp]:
+    """Follow up the answers that count as correct; where none could be generated, say why."""
+    examiner = roles.examiners.get(_examiner_of(question, rules) or "")
     if question.round > rules.rounds or examiner is None:
         return []
     correct = correct_examinees(marks, examiner.name, rules.full_mark)
@@ -277,14 +277,14 @@ async def follow_up(
         rng = rng_for(rules.seed, "follow up", question.id)
         kept = set(rng.sample([answer.examinee for answer in chosen], rules.sample))
         chosen = [answer for answer in chosen if answer.examinee in kept]
-    return await together(_go_on(examiner, question, answer, cast, rules) for answer in chosen)
+    return await together(_go_on(examiner, question, answer, roles, rules) for answer in chosen)
 
 
 async def _go_on(
-    examiner: Examiner, question: Question, answer: Answer, cast: Cast, rules: Rules
-) -> Block | FollowUp:
+    examiner: Examiner, question: Question, answer: Answer, roles: Roles, rules: Rules
+) -> QuestionRecords | FollowUp:
     asked = await examiner.follow_up(question, answer)
-    return asked if asked.question is None else await examine(asked.question, cast, rules)
+    return asked if asked.question is None else await examine(asked.question, roles, rules)
 
 
 def correct_examinees(marks: Iterable[Mark], examiner: str, full_mark: int) -> set[str]:

@@ -1,6 +1,6 @@
-"""Probing judges with answers that order them about.
+"""Prompt-injection probes of judges: answers that tell the judge what to decide.
 
-Every canary's wrong answer is played as it is, with a harmless addition, and under each style of
+Every canary's wrong answer is judged as it is, with a harmless addition, and under each style of
 attack: beside the right answer in both orders, and alone for a mark. What is judged is the judge as
 the exam built it, with its prompts, its fences and its reading of replies. Judges that are not
 asked in words (by likelihood, or simulated) read no orders, and are not probed.
@@ -29,7 +29,7 @@ from peerexam.records import HARMLESS, PLAIN, Answer, Mark, Probe, Verdict
 from peerexam.runfolder import RunFolder
 
 STYLES = (PLAIN, HARMLESS, *ATTACKS)
-"""All that is made of a wrong answer, in the order in which it is played."""
+"""All that is made of a wrong answer, in the order in which it is judged."""
 
 WINDOW = 64
 """Judgements under way at once for one judge; its own limits may be narrower."""
@@ -41,7 +41,7 @@ Place = Literal["first", "second"]
 
 @dataclass(frozen=True, slots=True)
 class ProbePlan:
-    """What is played to each judge.
+    """What each judge is shown.
 
     Attributes:
         canaries: The questions.
@@ -74,7 +74,7 @@ async def probe_judges(
 
     Args:
         judges: By name.
-        plan: What is played.
+        plan: What they are shown.
         window: Judgements under way at once for one judge.
 
     Returns:
@@ -128,9 +128,9 @@ class _Task:
             return self.canary.wrong
         if self.style == HARMLESS:
             return harmless(self.canary.wrong)
-        return ATTACKS[self.style](self.canary.wrong, self._wish())
+        return ATTACKS[self.style](self.canary.wrong, self._injected())
 
-    def _wish(self) -> Wish:
+    def _injected(self) -> Wish:
         if self.place is None:
             return wish_for_full_marks(self.judge.rubric)
         return wish_to_win(1 if self.place == "first" else 2)
@@ -179,8 +179,8 @@ def write_probes(folder: RunFolder, probes: Sequence[Probe]) -> None:
 
 
 def probe_plan(config: ExamConfig) -> ProbePlan | None:
-    """What an exam plays to its judges: what they are asked in it; None where it asks for none."""
+    """What an exam's judges are shown: what they are asked in it; None where it asks for none."""
     judging = config.judging
     plan = ProbePlan(verdicts=judging.ranking != "none", marks=judging.marks)
-    asked = judging.fitness.max_attack_success < 1 and (plan.verdicts or plan.marks)
+    asked = judging.fitness.probes and (plan.verdicts or plan.marks)
     return plan if asked else None

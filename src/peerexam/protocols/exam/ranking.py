@@ -128,15 +128,15 @@ async def round_robin(names: Sequence[str], compare: Compare) -> Groups:
     pairs = list(combinations(names, 2))
     results = await together(compare(a, b) for a, b in pairs)
     points = dict.fromkeys(names, 0.0)
-    played = dict.fromkeys(names, 0)
+    compared = dict.fromkeys(names, 0)
     for (a, b), result in zip(pairs, results, strict=True):
         if result is None:
             continue
         points[a] += result
         points[b] += 1 - result
-        played[a] += 1
-        played[b] += 1
-    share = {name: points[name] / played[name] if played[name] else 0.5 for name in names}
+        compared[a] += 1
+        compared[b] += 1
+    share = {name: points[name] / compared[name] if compared[name] else 0.5 for name in names}
     groups: dict[float, list[str]] = {}
     for name in names:
         groups.setdefault(share[name], []).append(name)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from peerexam.agents.spec import parse_model
 from peerexam.protocols.config.checks import PLAYS_DIRECTLY
 from peerexam.protocols.config.models import AgentConfig, ExamConfig
-from peerexam.protocols.planning.call_counts import Counting, Ranked
+from peerexam.protocols.planning.call_counts import CallCounts, Ranked
 from peerexam.protocols.planning.ranges import comparisons, longest_path
 
 _WORTH_IT = 0.8
@@ -40,11 +40,11 @@ class _Line:
         return max(self.path, self.calls / places)
 
 
-def hints(config: ExamConfig, counting: Counting) -> Iterator[str]:
+def advice(config: ExamConfig, counts: CallCounts) -> Iterator[str]:
     """Advice on an exam, a sentence each."""
     if config.judging.ranking != "merge_sort":
         return
-    asked = [ranked for ranked in counting.rankings() if _is_asked(ranked.judge)]
+    asked = [ranked for ranked in counts.rankings() if _is_asked(ranked.judge)]
     now, other = _line(asked, "merge_sort"), _line(asked, "rank_merge")
     places = _places(config, asked)
     if not now.path or now.width >= places:

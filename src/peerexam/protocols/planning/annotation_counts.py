@@ -10,14 +10,14 @@ from peerexam.protocols.config.checks import PLAYS_DIRECTLY
 from peerexam.protocols.config.models import AgentConfig, ExamConfig
 from peerexam.protocols.config.token_limits import Reply, token_limit
 from peerexam.protocols.planning.call_counts import (
-    Counting,
+    CallCounts,
     Task,
     Work,
     answer_within,
     with_more_room,
     work_of,
 )
-from peerexam.protocols.planning.ranges import Span, exactly, total
+from peerexam.protocols.planning.ranges import Range, exactly, total
 from peerexam.protocols.questions.annotators import authors_of, checkers_of
 from peerexam.records import Question
 
@@ -27,24 +27,24 @@ _NAMED = 6
 _ORDER: tuple[Task, ...] = ("questions", "levels", "references", "agreement checks")
 
 
-class NoteCounting:
+class AnnotationCounts:
     """The counts of one exam's levels and references.
 
     Args:
         config: The exam.
-        counting: The counts of the exam itself.
+        counts: The counts of the exam itself.
         held: The user's own questions, where they are at hand: what they bring with them is not
             asked for.
     """
 
     def __init__(
-        self, config: ExamConfig, counting: Counting, held: Sequence[Question] | None
+        self, config: ExamConfig, counts: CallCounts, held: Sequence[Question] | None
     ) -> None:
         self._config = config
-        self._counting = counting
+        self._counts = counts
         self._settings = config.questions.references
-        self._without_level = counting.questions
-        self._by_author: Mapping[str | None, int] = counting.by_author
+        self._without_level = counts.questions
+        self._by_author: Mapping[str | None, int] = counts.by_author
         if held is not None:
             self._without_level = sum(one.level is None for one in held)
             self._by_author = Counter(one.author for one in held if one.reference is None)
@@ -74,42 +74,42 @@ class NoteCounting:
         asked = sum(self._by_author.get(author, 0) for author in checked)
         return asked * (self._settings.draws - 1)
 
-    def _again(self, agent: AgentConfig) -> Span:
+    def _again(self, agent: AgentConfig) -> Range:
         simulated = parse_model(agent.model)[0] == PLAYS_DIRECTLY
-        return Span(1, 1, 1 if simulated else 1 + self._config.judging.reasks)
+        return Range(1, 1, 1 if simulated else 1 + self._config.judging.reasks)
 
-    def _named(self, agent: AgentConfig, reply: Reply) -> Span:
+    def _named(self, agent: AgentConfig, reply: Reply) -> Range:
         """Of a reply that names a word, and that has more room when it is asked for again."""
         limit = token_limit(self._config, agent, reply)
-        return Span(1, min(limit, _NAMED), with_more_room(limit, round(self._again(agent).most)))
+        return Range(1, min(limit, _NAMED), with_more_room(limit, round(self._again(agent).most)))
 
     def _classifying(self, agent: AgentConfig) -> Work:
         calls = exactly(self._without_level) * self._again(agent)
-        shown = self._counting.question_tokens()
+        shown = self._counts.question_tokens()
         return work_of(agent, "classifier", "levels", calls, shown, self._named(agent, "levels"))
 
     def _answering(self, agent: AgentConfig) -> Work:
         asked, draws = self._by_author.get(agent.name, 0), self._settings.draws
         # Without a reference, no further draw is asked for.
-        calls = Span(asked, asked * draws, asked * draws)
-        shown = self._counting.question_tokens()
+        calls = Range(asked, asked * draws, asked * draws)
+        shown = self._counts.question_tokens()
         return work_of(agent, "examiner", "references", calls, shown, self._answer_of(agent))
 
     def _checking(self, agent: AgentConfig) -> Work:
-        calls = exactly(self._drawn_for(agent.name)) * self._again(agent) * Span(0, 1, 1)
-        shown = self._counting.question_tokens() + self._answer_shown() * 2
+        calls = exactly(self._drawn_for(agent.name)) * self._again(agent) * Range(0, 1, 1)
+        shown = self._counts.question_tokens() + self._answer_shown() * 2
         named = self._named(agent, "judging")
         return work_of(agent, "checker", "agreement checks", calls, shown, named)
 
-    def _answer_of(self, agent: AgentConfig) -> Span:
+    def _answer_of(self, agent: AgentConfig) -> Range:
         return answer_within(token_limit(self._config, agent, "references"))
 
-    def _answer_shown(self) -> Span:
+    def _answer_shown(self) -> Range:
         """Of whichever author."""
-        spans = [self._answer_of(one) for one in self._config.agents if one.name in self._authors]
-        spans = spans or [Span()]
-        mean = total(spans) * (1 / len(spans))
-        return Span(1, mean.expected, max(span.most for span in spans))
+        ranges = [self._answer_of(one) for one in self._config.agents if one.name in self._authors]
+        ranges = ranges or [Range()]
+        mean = total(ranges) * (1 / len(ranges))
+        return Range(1, mean.expected, max(span.most for span in ranges))
 
 
 def in_order_of_file(config: ExamConfig, work: Iterable[Work]) -> list[Work]:

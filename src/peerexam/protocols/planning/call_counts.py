@@ -19,7 +19,7 @@ from peerexam.protocols.config.models import AgentConfig, ExamConfig, RoleName
 from peerexam.protocols.config.own_answers import own_answers
 from peerexam.protocols.config.token_limits import Reply, token_limit
 from peerexam.protocols.exam.injection_probe import probe_plan
-from peerexam.protocols.planning.ranges import Span, comparisons, exactly, total
+from peerexam.protocols.planning.ranges import Range, comparisons, exactly, total
 
 Task = Literal[
     "questions",
@@ -73,7 +73,7 @@ _ASKED_ONCE: frozenset[Task] = frozenset({"answers", "references", "scoring"})
 _REASK = 60
 """Tokens of the message that says what was wrong with a reply."""
 
-_CANARY = Span(15, 110, 400)
+_CANARY = Range(15, 110, 400)
 """Tokens of a canary question and the answers shown with it."""
 
 _EXAMPLES = 250
@@ -95,9 +95,9 @@ class Work:
     agent: AgentConfig
     role: Part
     task: Task
-    calls: Span
-    prompt_tokens: Span
-    completion_tokens: Span
+    calls: Range
+    prompt_tokens: Range
+    completion_tokens: Range
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ class Ranked:
     times: float
 
 
-class Counting:
+class CallCounts:
     """The counts of one exam.
 
     Args:
@@ -135,7 +135,7 @@ class Counting:
         self._examiners = config.agents_in("examiner")
         self._examinees = config.agents_in("examinee")
         self._judges = config.agents_in("judge")
-        self._kin = own_answers(config)
+        self._own_answers = own_answers(config)
         self._set = self._questions_by_author()
 
     @property
@@ -198,23 +198,23 @@ class Counting:
         chief = self._config.examiner or next((a.name for a in self._examiners), None)
         return chief if author is None else author
 
-    def _follow_ups_on(self, author: str | None) -> Span:
+    def _follow_ups_on(self, author: str | None) -> Range:
         """Follow-ups after one first-round question, over all examinees and rounds."""
         rounds, sample = self._config.follow_ups.rounds, self._config.follow_ups.sample
         examiner = self._examiner_of(author)
         marked = self._config.judging.marks and bool(self._panel(author))
         if not rounds or not marked or examiner not in {a.name for a in self._examiners}:
-            return Span()
+            return Range()
         answers = len(self._asked_further(author))
         most = answers if sample is None else min(sample, answers)
         on = CORRECT * self._config.follow_ups.share
-        return Span(0, min(most, on * answers) * sum(on**r for r in range(rounds)), most * rounds)
+        return Range(0, min(most, on * answers) * sum(on**r for r in range(rounds)), most * rounds)
 
     def _asked_further(self, author: str | None) -> list[AgentConfig]:
         examiner = self._examiner_of(author)
         return [agent for agent in self._examinees if agent.name != examiner]
 
-    def _follow_ups_by(self, examiner: str | None) -> Span:
+    def _follow_ups_by(self, examiner: str | None) -> Range:
         return total(
             [
                 self._follow_ups_on(author) * count
@@ -223,11 +223,11 @@ class Counting:
             ]
         )
 
-    def _follow_ups_to(self, examinee: AgentConfig, author: str | None) -> Span:
+    def _follow_ups_to(self, examinee: AgentConfig, author: str | None) -> Range:
         """Where only a sample goes on, it is spread evenly over the examinees."""
         asked = self._asked_further(author)
         if examinee not in asked:
-            return Span()
+            return Range()
         return self._follow_ups_on(author) * (self._set[author] / len(asked))
 
     # Judges
@@ -238,13 +238,13 @@ class Counting:
         return [judge for judge in self._judges if judge.name == self._examiner_of(author)]
 
     def _others(self, judge: AgentConfig) -> list[AgentConfig]:
-        own = {judge.name, *self._kin.get(judge.name, ())}
+        own = {judge.name, *self._own_answers.get(judge.name, ())}
         return [agent for agent in self._examinees if agent.name not in own]
 
     def _judged_questions(self, judge: AgentConfig) -> float:
         return sum(n for author, n in self._set.items() if judge in self._panel(author))
 
-    def _answers_to_mark(self, judge: AgentConfig) -> Span:
+    def _answers_to_mark(self, judge: AgentConfig) -> Range:
         others = self._others(judge)
         later = [
             self._follow_ups_to(agent, author)
@@ -256,27 +256,27 @@ class Counting:
 
     def _own_comparisons(self, judge: AgentConfig) -> float:
         """Comparisons of a judge's own answer with the others', a question."""
-        plays = judge.name in {agent.name for agent in self._examinees}
+        answers = judge.name in {agent.name for agent in self._examinees}
         wanted = self._config.judging.self_preference and self._config.judging.ranking != "none"
-        return len(self._others(judge)) if plays and wanted else 0
+        return len(self._others(judge)) if answers and wanted else 0
 
     # Work
 
     def _setting(self, agent: AgentConfig) -> Work:
         settings = self._config.questions
         papers = domain_count(settings)
-        calls = Span(papers, papers, papers * settings.attempts)
+        calls = Range(papers, papers, papers * settings.attempts)
         limit = token_limit(self._config, agent, "questions")
         most = with_more_room(limit, settings.attempts)
-        reply = Span(1, min(limit, _QUESTION * settings.per_domain), most)
-        return work_of(agent, "examiner", "questions", calls, Span(), reply)
+        reply = Range(1, min(limit, _QUESTION * settings.per_domain), most)
+        return work_of(agent, "examiner", "questions", calls, Range(), reply)
 
     def _following_up(self, agent: AgentConfig) -> Work:
         limit = token_limit(self._config, agent, "follow_ups")
         attempts = self._config.questions.attempts
-        calls = self._follow_ups_by(agent.name) * Span(1, 1, attempts)
+        calls = self._follow_ups_by(agent.name) * Range(1, 1, attempts)
         shown = self.question_tokens() + self._answer_tokens()
-        reply = Span(1, min(limit, _QUESTION), with_more_room(limit, attempts))
+        reply = Range(1, min(limit, _QUESTION), with_more_room(limit, attempts))
         return work_of(agent, "examiner", "follow-ups", calls, shown, reply)
 
     def _answering(self, agent: AgentConfig) -> Work:
@@ -287,7 +287,7 @@ class Counting:
 
     def _judging(self, agent: AgentConfig) -> Iterator[Work]:
         share = agent.judge.share
-        drawn = exactly(1) if share == 1 else Span(0, share, 1)
+        drawn = exactly(1) if share == 1 else Range(0, share, 1)
         for work in self._judging_all(agent):
             yield replace(
                 work,
@@ -299,17 +299,17 @@ class Counting:
     def _judging_all(self, agent: AgentConfig) -> Iterator[Work]:
         judging = self._config.judging
         questions, others = self._judged_questions(agent), len(self._others(agent))
-        marks = self._answers_to_mark(agent) if judging.marks else Span()
+        marks = self._answers_to_mark(agent) if judging.marks else Range()
         own = questions * self._own_comparisons(agent)
         if agent.judge.by == "likelihood":
             ranked = exactly(questions * others if judging.ranking != "none" else 0)
             scored = marks if judging.marks else ranked
             calls = (scored + exactly(questions if own else 0)) * 2
             shown = self.question_tokens() + self._answer_tokens()
-            yield work_of(agent, "judge", "scoring", calls, shown, Span())
+            yield work_of(agent, "judge", "scoring", calls, shown, Range())
             return
         pairs = comparisons(others, judging.ranking) * questions
-        again = Span(1, 1, 1 if _provider(agent) == PLAYS_DIRECTLY else 1 + judging.reasks)
+        again = Range(1, 1, 1 if _provider(agent) == PLAYS_DIRECTLY else 1 + judging.reasks)
         reply = self._judgement(agent)
         one = self.question_tokens() + self._answer_tokens()
         two = one + self._answer_tokens()
@@ -326,54 +326,54 @@ class Counting:
         probes = probe_plan(self._config)
         if probes is None or agent.judge.by == "likelihood" or _provider(agent) == PLAYS_DIRECTLY:
             return
-        again = Span(1, 1, 1 + self._config.judging.reasks)
+        again = Range(1, 1, 1 + self._config.judging.reasks)
         reply = self._judgement(agent)
         calls = exactly(probes.verdicts_asked + probes.marks_asked) * again
         yield work_of(agent, "judge", "probes", calls, _CANARY, reply)
 
     # Tokens
 
-    def _judgement(self, agent: AgentConfig) -> Span:
+    def _judgement(self, agent: AgentConfig) -> Range:
         limit = token_limit(self._config, agent, "judging")
-        return Span(1, min(limit, _REPLY), with_more_room(limit, 1 + self._config.judging.reasks))
+        return Range(1, min(limit, _REPLY), with_more_room(limit, 1 + self._config.judging.reasks))
 
-    def question_tokens(self) -> Span:
+    def question_tokens(self) -> Range:
         """Tokens of a question as it is shown."""
         if self._own:
             sizes = [len(text) / _CHARACTERS_PER_TOKEN for text in self._own]
             mean = sum(sizes) / len(sizes)
             deeper = self._longest("follow_ups") if self._config.follow_ups.rounds else 0
-            return Span(mean, mean, max(mean, deeper))
-        return Span(5, _QUESTION, self._longest("questions"))
+            return Range(mean, mean, max(mean, deeper))
+        return Range(5, _QUESTION, self._longest("questions"))
 
     def _longest(self, reply: Reply) -> int:
         """The longest that any examiner may write."""
         return max((token_limit(self._config, one, reply) for one in self._examiners), default=0)
 
-    def _answer_tokens(self) -> Span:
-        spans = [_answer_of(agent, self._config) for agent in self._examinees] or [Span()]
-        mean = total(spans) * (1 / len(spans))
-        return Span(1, mean.expected, max(span.most for span in spans))
+    def _answer_tokens(self) -> Range:
+        ranges = [_answer_of(agent, self._config) for agent in self._examinees] or [Range()]
+        mean = total(ranges) * (1 / len(ranges))
+        return Range(1, mean.expected, max(span.most for span in ranges))
 
 
 def _provider(agent: AgentConfig) -> str:
     return parse_model(agent.model)[0]
 
 
-def _examples_for(agent: AgentConfig) -> Span:
+def _examples_for(agent: AgentConfig) -> Range:
     """Tokens of the examples that an examinee is shown, at most those of a text that goes on."""
     if agent.shots is not None:
         return exactly(_EXAMPLES if agent.shots else 0)
-    return Span(0, 0, _EXAMPLES if _provider(agent) in _MAY_GO_ON else 0)
+    return Range(0, 0, _EXAMPLES if _provider(agent) in _MAY_GO_ON else 0)
 
 
-def _answer_of(agent: AgentConfig, config: ExamConfig) -> Span:
+def _answer_of(agent: AgentConfig, config: ExamConfig) -> Range:
     return answer_within(token_limit(config, agent, "answers"))
 
 
-def answer_within(limit: int) -> Span:
+def answer_within(limit: int) -> Range:
     """Tokens of an answer: half of a short limit, and no more than answers have by themselves."""
-    return Span(1, min(limit / 2, _ANSWER), limit)
+    return Range(1, min(limit / 2, _ANSWER), limit)
 
 
 def with_more_room(limit: int, calls: int) -> float:
@@ -382,12 +382,12 @@ def with_more_room(limit: int, calls: int) -> float:
 
 
 def work_of(
-    agent: AgentConfig, role: Part, task: Task, calls: Span, shown: Span, reply: Span
+    agent: AgentConfig, role: Part, task: Task, calls: Range, shown: Range, reply: Range
 ) -> Work:
-    """Tokens from tokens a call; simulated players play without any."""
+    """Tokens from tokens a call; simulated participants need none."""
     if _provider(agent) == PLAYS_DIRECTLY:
-        return Work(agent, role, task, calls, Span(), Span())
+        return Work(agent, role, task, calls, Range(), Range())
     words = _WORDS_OF_PROMPT[task] + len(agent.system or "") / _CHARACTERS_PER_TOKEN
-    asked_again = Span(0, 0, reply.most + _REASK)
-    prompt = exactly(words) + shown + (Span() if task in _ASKED_ONCE else asked_again)
+    asked_again = Range(0, 0, reply.most + _REASK)
+    prompt = exactly(words) + shown + (Range() if task in _ASKED_ONCE else asked_again)
     return Work(agent, role, task, calls, calls * prompt, calls * reply)

@@ -9,10 +9,10 @@ from peerexam.agents.pricing.prices import Quote
 from peerexam.calls import Json
 from peerexam.protocols.config.models import ExamConfig
 from peerexam.protocols.config.prices import quotes
-from peerexam.protocols.planning.advice import hints
-from peerexam.protocols.planning.annotation_counts import NoteCounting, in_order_of_file
-from peerexam.protocols.planning.call_counts import Counting, Part, Task, Work
-from peerexam.protocols.planning.ranges import Span, total
+from peerexam.protocols.planning.advice import advice
+from peerexam.protocols.planning.annotation_counts import AnnotationCounts, in_order_of_file
+from peerexam.protocols.planning.call_counts import CallCounts, Part, Task, Work
+from peerexam.protocols.planning.ranges import Range, total
 from peerexam.tasks.questions.file import load_questions
 from peerexam.tasks.questions.sealed import is_sealed
 
@@ -28,10 +28,10 @@ class Line:
     agent: str
     role: Part
     task: Task
-    calls: Span
-    prompt_tokens: Span
-    completion_tokens: Span
-    cost: Span | None
+    calls: Range
+    prompt_tokens: Range
+    completion_tokens: Range
+    cost: Range | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Plan:
         questions: Of the first round.
         assumptions: What the figures rest on.
         prices: By agent; None is unknown.
-        hints: Advice on how else the exam might be held.
+        hints: Advice on how else the exam might be run.
     """
 
     lines: tuple[Line, ...]
@@ -53,17 +53,17 @@ class Plan:
     hints: tuple[str, ...] = ()
 
     @property
-    def calls(self) -> Span:
+    def calls(self) -> Range:
         """All calls."""
         return total([line.calls for line in self.lines])
 
     @property
-    def tokens(self) -> Span:
+    def tokens(self) -> Range:
         """Prompt and completion tokens together."""
         return total([line.prompt_tokens + line.completion_tokens for line in self.lines])
 
     @property
-    def cost(self) -> Span:
+    def cost(self) -> Range:
         """US dollars of the agents whose price is known; see `unpriced`."""
         return total([line.cost for line in self.lines if line.cost is not None])
 
@@ -106,20 +106,21 @@ def plan(config: ExamConfig, own_questions: Sequence[str] | None = None) -> Plan
     if held is not None:
         own_questions = [question.text for question in held]
     authors = [question.author for question in held or ()]
-    counting = Counting(config, own_questions, authors)
-    noting = NoteCounting(config, counting, held)
+    counts = CallCounts(config, own_questions, authors)
+    notes = AnnotationCounts(config, counts, held)
     prices = quotes(config)
-    notes = [] if held is not None and file is not None and is_sealed(file) else [*noting.work()]
+    sealed = held is not None and file is not None and is_sealed(file)
+    annotating = [] if sealed else [*notes.work()]
     lines = tuple(
         _priced(work, prices[work.agent.name])
-        for work in in_order_of_file(config, [*counting.work(), *notes])
+        for work in in_order_of_file(config, [*counts.work(), *annotating])
     )
     return Plan(
         lines,
-        counting.questions,
-        (*counting.assumptions(), *(noting.assumptions() if notes else ())),
+        counts.questions,
+        (*counts.assumptions(), *(notes.assumptions() if annotating else ())),
         prices,
-        tuple(hints(config, counting)),
+        tuple(advice(config, counts)),
     )
 
 
@@ -137,8 +138,8 @@ def _priced(work: Work, quote: Quote | None) -> Line:
 
 
 def cost_of(
-    quote: Quote | None, calls: Span, prompt_tokens: Span, completion_tokens: Span
-) -> Span | None:
+    quote: Quote | None, calls: Range, prompt_tokens: Range, completion_tokens: Range
+) -> Range | None:
     """What calls cost in US dollars; None where the price is unknown.
 
     Args:
@@ -156,7 +157,7 @@ def cost_of(
     return tokens + calls * rate.request
 
 
-def _counted(span: Span) -> dict[str, Json]:
+def _counted(span: Range) -> dict[str, Json]:
     return {
         "least": round(span.least),
         "expected": round(span.expected),
@@ -164,7 +165,7 @@ def _counted(span: Span) -> dict[str, Json]:
     }
 
 
-def _dollars(span: Span) -> dict[str, Json]:
+def _dollars(span: Range) -> dict[str, Json]:
     return {
         "least": round(span.least, 6),
         "expected": round(span.expected, 6),

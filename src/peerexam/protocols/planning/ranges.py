@@ -9,7 +9,7 @@ from peerexam.protocols.exam.ranking import most_comparisons
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class Range:
     """Three figures for one quantity.
 
     Attributes:
@@ -22,26 +22,26 @@ class Span:
     expected: float = 0.0
     most: float = 0.0
 
-    def __add__(self, other: Span) -> Span:
+    def __add__(self, other: Range) -> Range:
         """Figure by figure."""
-        return Span(
+        return Range(
             self.least + other.least, self.expected + other.expected, self.most + other.most
         )
 
-    def __mul__(self, other: Span | float) -> Span:
+    def __mul__(self, other: Range | float) -> Range:
         """Figure by figure, or all three by one factor."""
-        by = other if isinstance(other, Span) else Span(other, other, other)
-        return Span(self.least * by.least, self.expected * by.expected, self.most * by.most)
+        by = other if isinstance(other, Range) else Range(other, other, other)
+        return Range(self.least * by.least, self.expected * by.expected, self.most * by.most)
 
 
-def exactly(value: float) -> Span:
+def exactly(value: float) -> Range:
     """A quantity that is known beforehand."""
-    return Span(value, value, value)
+    return Range(value, value, value)
 
 
-def total(spans: list[Span]) -> Span:
+def total(ranges: list[Range]) -> Range:
     """Their sum."""
-    return functools.reduce(lambda a, b: a + b, spans, Span())
+    return functools.reduce(lambda a, b: a + b, ranges, Range())
 
 
 @functools.cache
@@ -73,7 +73,7 @@ def _gap_depths(n: int) -> tuple[int, float]:
 
 
 @functools.cache
-def _rank_merge_span(n: int) -> tuple[int, float]:
+def _rank_merge_comparisons(n: int) -> tuple[int, float]:
     """Most and mean comparisons of `rank_merge` over all orders of n answers without ties.
 
     Over all orders, an answer of the one half is equally likely in each gap of the other.
@@ -81,7 +81,7 @@ def _rank_merge_span(n: int) -> tuple[int, float]:
     if n < 2:
         return 0, 0.0
     many, few = (n + 1) // 2, n // 2
-    sorts = [_rank_merge_span(half) for half in (many, few)]
+    sorts = [_rank_merge_comparisons(half) for half in (many, few)]
     depth, mean = _gap_depths(many)
     return sum(most for most, _ in sorts) + few * depth, sum(mid for _, mid in sorts) + few * mean
 
@@ -103,7 +103,7 @@ def longest_path(n: int, ranking: str) -> int:
     )
 
 
-def comparisons(n: int, ranking: str) -> Span:
+def comparisons(n: int, ranking: str) -> Range:
     """Comparisons that one judge makes in order to rank n answers.
 
     The least of the sorts is n − 1: every answer has to meet another, and answers that tie go on
@@ -113,10 +113,10 @@ def comparisons(n: int, ranking: str) -> Span:
     (17, 28.0)
     """
     if n < 2 or ranking == "none":
-        return Span()
+        return Range()
     if ranking == "round_robin":
         return exactly(n * (n - 1) / 2)
     if ranking == "rank_merge":
-        most, mean = _rank_merge_span(n)
-        return Span(n - 1, mean, most)
-    return Span(n - 1, mean_comparisons(n), most_comparisons(n))
+        most, mean = _rank_merge_comparisons(n)
+        return Range(n - 1, mean, most)
+    return Range(n - 1, mean_comparisons(n), most_comparisons(n))

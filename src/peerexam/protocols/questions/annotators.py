@@ -51,7 +51,7 @@ def annotators(
     Args:
         config: The exam.
         models: Agents by name, with all their layers.
-        simulated: Simulated players by name.
+        simulated: Simulated participants by name.
         prompts: The words.
         watcher: Told of every call.
     """
@@ -59,8 +59,8 @@ def annotators(
     reasks, warm = config.judging.reasks, questions.references.temperature
     by_name = {agent.name: agent for agent in config.agents}
 
-    def cast(
-        names: Iterable[str], role: str, reply: Reply, play: Callable[[Agent, int], T]
+    def having(
+        names: Iterable[str], role: str, reply: Reply, build: Callable[[Agent, int], T]
     ) -> dict[str, T | SimPlayer]:
         found: dict[str, T | SimPlayer] = {}
         for name in names:
@@ -68,7 +68,7 @@ def annotators(
                 found[name] = simulated[name]
             elif name in models:
                 limit = role_limit(config, by_name[name], reply)
-                found[name] = play(Watched(models[name], watcher, role), limit)
+                found[name] = build(Watched(models[name], watcher, role), limit)
         return found
 
     def classifier(agent: Agent, limit: int) -> LevelClassifier:
@@ -81,9 +81,9 @@ def annotators(
         return ModelChecker(agent, prompts, CheckOptions(limit, reasks, seed=seed))
 
     return Annotators(
-        cast(questions.levels.classifiers, "classifier", "levels", classifier),
-        cast(authors_of(config), "author", "references", author),
-        cast(checkers_of(config), "checker", "judging", checker),
+        having(questions.levels.classifiers, "classifier", "levels", classifier),
+        having(authors_of(config), "author", "references", author),
+        having(checkers_of(config), "checker", "judging", checker),
     )
 
 

@@ -1,4 +1,4 @@
-"""Where all papers of an exam lie while they are set: repeated questions out, others in."""
+"""All papers of an exam while they are set: repeated questions are removed and replaced."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from peerexam.errors import BudgetReachedError
 from peerexam.examiners.base import Examiner, Paper, Replenisher, Style
 from peerexam.protocols.questions.repetitions import RepetitionFinder
 from peerexam.protocols.session.concurrency import together
-from peerexam.records import Domain, Question
+from peerexam.records import Domain
 
 MOST_AVOIDED = 30
 """Questions of others that an examiner is told not to repeat."""
@@ -38,7 +38,7 @@ class Job:
     settled: set[str] = field(default_factory=set)
 
 
-class Desk:
+class Drafts:
     """All papers of an exam.
 
     Args:
@@ -138,9 +138,6 @@ async def _take_out(jobs: Sequence[Job], finder: RepetitionFinder) -> None:
             job.avoid.append(repeated.text)
             out.add(id(question))
     for job in jobs:
-        _keep(job, [one for one in job.paper.questions if id(one) not in out])
-
-
-def _keep(job: Job, questions: Sequence[Question]) -> None:
-    if len(questions) < len(job.paper.questions):
-        job.paper = replace(job.paper, questions=tuple(questions))
+        kept = tuple(one for one in job.paper.questions if id(one) not in out)
+        if len(kept) < len(job.paper.questions):
+            job.paper = replace(job.paper, questions=kept)

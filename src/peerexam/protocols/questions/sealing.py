@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from peerexam.errors import SetupError
 from peerexam.examiners.base import Examiner, Style
-from peerexam.protocols.questions.duplicate_filter import Desk, Job
+from peerexam.protocols.questions.duplicate_filter import Drafts, Job
 from peerexam.protocols.questions.repetitions import RepetitionFinder, RepetitionRules
 from peerexam.records import Domain, Question, to_json
 from peerexam.runfolder.sealing import seal_of
@@ -98,14 +98,14 @@ async def set_questions(
     Raises:
         BudgetReachedError: A budget ended it, and `partial` is false.
         SetupError: There is no such encoder; or two questions have one id, so that their records
-            could not be told apart.
+            could not be distinguished.
     """
     finder = None if rules is None else RepetitionFinder(rules)
     jobs = [Job(examiner, domain) for examiner in examiners for domain in domains]
-    desk = Desk(jobs, style, partial)
-    await desk.set(per_domain)
+    drafts = Drafts(jobs, style, partial)
+    await drafts.set(per_domain)
     if finder is not None and rules is not None:
-        await desk.replace_repetitions(finder, rules.across)
+        await drafts.replace_repetitions(finder, rules.across)
     questions = tuple(question for job in jobs for question in job.paper.questions)
     twice = [name for name, times in Counter(one.id for one in questions).items() if times > 1]
     if twice:
@@ -122,7 +122,7 @@ async def set_questions(
         Counter(job.examiner.name for job in jobs if job.paper.failed),
         shortfalls,
         repeated,
-        desk.stopped,
+        drafts.stopped,
     )
 
 
@@ -154,8 +154,7 @@ def _by_examiner(jobs: Iterable[Job]) -> dict[str, dict[str, int]]:
 
 def _repetition_notes(repeated: Mapping[str, Mapping[str, int]]) -> list[str]:
     return [
-        f"{name} {_repeated(name, counts)}; they were taken out"
-        for name, counts in repeated.items()
+        f"{name} {_repeated(name, counts)}; they were removed" for name, counts in repeated.items()
     ]
 
 

@@ -15,8 +15,8 @@ from peerexam.protocols.config.models import ExamConfig, References
 from peerexam.protocols.questions.annotators import Annotators
 from peerexam.protocols.questions.sealing import QuestionSet
 from peerexam.protocols.run.annotation_summary import note_lines
-from peerexam.protocols.run.loop import Tally
-from peerexam.protocols.run.setup import Stage
+from peerexam.protocols.run.loop import OutcomeCounts
+from peerexam.protocols.run.setup import Setup
 from peerexam.protocols.session.concurrency import both, in_order, together
 from peerexam.records import LevelVote, Question, Reference
 from peerexam.runfolder import RunFolder
@@ -40,11 +40,11 @@ class Annotated:
     references: tuple[Reference, ...] = ()
     failed_calls: tuple[tuple[str, str | None], ...] = ()
 
-    def count_failures(self, tally: Tally) -> None:
+    def count_failures(self, counts: OutcomeCounts) -> None:
         """Add the calls that failed to those of the run."""
         for who, reason in self.failed_calls:
             if not is_overflow(reason):
-                tally.count(who, "error", reason)
+                counts.count(who, "error", reason)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class _Noted:
         yield from self.failed_checks
 
 
-async def annotate(questions: QuestionSet, scene: Stage, config: ExamConfig) -> Annotated:
+async def annotate(questions: QuestionSet, setup: Setup, config: ExamConfig) -> Annotated:
     """Ask for the questions' levels and their authors' own answers (examiner paper, §3.1).
 
     What a question of a file brings with it is kept, and not asked for again. A question without
@@ -74,21 +74,21 @@ async def annotate(questions: QuestionSet, scene: Stage, config: ExamConfig) -> 
 
     Args:
         questions: As they are set; they are sealed with what is noted on them.
-        scene: Who is asked.
+        setup: Who is asked.
         config: The exam; its seed, levels and references count.
 
     Raises:
         BudgetReachedError: The budget ended it. What was paid for is in the ledger.
         SetupError: A prompt cannot be filled in.
     """
-    asked = scene.annotators
+    asked = setup.annotators
     if not asked.classifiers and not asked.authors:
         return Annotated(questions)
 
     async def note(question: Question) -> _Noted:
         return await _note(question, asked, config.questions.references)
 
-    noted = [one async for one in in_order(questions.questions, note, scene.window)]
+    noted = [one async for one in in_order(questions.questions, note, setup.window)]
     votes = tuple(vote for one in noted for vote in one.votes)
     references = tuple(reference for one in noted for reference in one.references)
     failed = tuple(failure for one in noted for failure in one.failed_calls())

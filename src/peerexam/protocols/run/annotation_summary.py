@@ -44,8 +44,8 @@ def _on_levels(asked: Sequence[Question], votes: Iterable[LevelVote]) -> Iterato
     brought = sum(question.level is not None for question in asked)
     if brought:
         yield (
-            f"{brought} of {len(asked)} questions brought their level with them, and it was not "
-            "asked for again"
+            f"{brought} of {len(asked)} questions came with their level, which was not asked for "
+            "again"
         )
     missing: dict[str, Counter[str]] = {}
     given: dict[str, Counter[str]] = {}
@@ -63,8 +63,8 @@ def _on_levels(asked: Sequence[Question], votes: Iterable[LevelVote]) -> Iterato
         level, count = levels.most_common(1)[0]
         if count == levels.total() >= _TELLING:
             yield (
-                f"{classifier} gave all {count} questions one level, {level}: it may not tell "
-                "levels apart"
+                f"{classifier} gave all {count} questions one level, {level}: it may not "
+                "distinguish levels"
             )
 
 
@@ -76,8 +76,8 @@ def _on_references(
     brought = sum(question.reference is not None for question in asked)
     if brought:
         yield (
-            f"{brought} of {len(asked)} questions brought their reference with them, and it was "
-            "not asked for again"
+            f"{brought} of {len(asked)} questions came with their reference, which was not asked "
+            "for again"
         )
     nobody = len(asked) - brought - len(first)
     if nobody:
@@ -97,7 +97,9 @@ def _on_references(
         drawn = Counter(
             one.state if one.state != "ok" else "unchecked" for one in further if one.agrees is None
         )
-        yield (f"{unknown} of {len(further)} further draws count neither way: {_counted(drawn)}")
+        yield (
+            f"{unknown} of {len(further)} further draws could not be compared: {_counted(drawn)}"
+        )
 
 
 def _on_agreement(noted: Sequence[Question], settings: References) -> Iterator[str]:
@@ -119,8 +121,8 @@ def _on_temperature(config: ExamConfig) -> Iterator[str]:
     for agent in config.agents_in("examiner"):
         if agent.temperature == 0:
             yield (
-                f"{agent.name} answers at its own temperature of 0, so that it gives the same "
-                "answer again says little"
+                f"{agent.name} answers at its own temperature of 0, so that repeating its "
+                "answer says little"
             )
 
 

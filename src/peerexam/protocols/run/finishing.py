@@ -11,21 +11,20 @@ from peerexam.errors import SetupError
 from peerexam.examiners.prompting.rubric import Rubric, load_rubric
 from peerexam.protocols.config.few_shot_pairs import few_shot_pairs
 from peerexam.protocols.config.loading import load_config
-from peerexam.protocols.config.models import ExamConfig, Fitness
+from peerexam.protocols.config.models import ExamConfig
 from peerexam.protocols.questions.sealing import QuestionSet
 from peerexam.protocols.run.folder.lock import settled
-from peerexam.protocols.run.loop import Tally
+from peerexam.protocols.run.loop import BIGGER_BUDGET, OutcomeCounts
 from peerexam.protocols.session.outcome import Outcome, Status, manifest
 from peerexam.protocols.standings.judge_pools import MOST_JUDGES
 from peerexam.protocols.standings.same_model import same_models
 from peerexam.protocols.standings.settings import (
     BenchmarkInfo,
     ExamInfo,
-    FitnessLimits,
     JudgeInfo,
     TallySettings,
 )
-from peerexam.protocols.standings.voting import tally as count_votes
+from peerexam.protocols.standings.voting import tally
 from peerexam.runfolder import RunFolder
 from peerexam.stats.pairs.orders import Disagreement
 
@@ -35,7 +34,7 @@ def finish(
     folder: RunFolder,
     fingerprints: Mapping[str, Mapping[str, Json]],
     questions: QuestionSet,
-    tally: Tally,
+    counts: OutcomeCounts,
     inputs: Mapping[str, Json] | None,
 ) -> Outcome:
     """Count the votes of a run and write `standings.json` and `manifest.json`.
@@ -45,11 +44,11 @@ def finish(
         folder: The run's.
         fingerprints: What every agent is.
         questions: What was asked.
-        tally: What came of it.
+        counts: What came of it.
         inputs: Digests of the files behind the records; None where they are not known.
     """
-    status, reason = _status(questions, tally)
-    planned = {"questions": questions.planned + tally.follow_ups}
+    status, reason = _status(questions, counts)
+    planned = {"questions": questions.planned + counts.follow_ups}
     same = _same_models(config, fingerprints)
     standings = _count(config, folder, status, reason, planned, same)
     body = manifest(
@@ -58,7 +57,7 @@ def finish(
         questions.seal,
         status=status,
         reason=reason,
-        notes=[*questions.notes, *_notes(config, tally)],
+        notes=[*questions.notes, *_notes(config, counts)],
         counts=standings["counts"],
         inputs=inputs,
     )
@@ -89,7 +88,7 @@ def tally_folder(path: Path) -> dict[str, Json]:
             f"{path} holds questions and no answers, so there is nothing to count: name "
             f"{folder.records_path('questions')} as questions.file in an EXAM.yaml, and run that"
         )
-    return count_votes(
+    return tally(
         exam=ExamInfo(
             str(held.get("exam") or path.name),
             held.get("protocol", "import"),
@@ -157,7 +156,7 @@ def _count(
     planned: Mapping[str, int],
     same: Sequence[tuple[str, ...]],
 ) -> dict[str, Json]:
-    return count_votes(
+    return tally(
         exam=ExamInfo(config.name, config.protocol, config.seed, status, reason, planned),
         questions=list(folder.questions()),
         answers=folder.answers(),
@@ -176,7 +175,7 @@ def _count(
 def _same_models(
     config: ExamConfig, fingerprints: Mapping[str, Mapping[str, Json]]
 ) -> list[tuple[str, ...]]:
-    """As the manifest will tell."""
+    """As the manifest will say."""
     agents = [
         {
             "name": agent.name,
@@ -198,7 +197,7 @@ def _settings(config: ExamConfig) -> TallySettings:
         cluster_judges=voting.cluster_judges,
         disagreement=judging.disagreement,
         quorum=judging.quorum,
-        fitness=_fitness(judging.fitness),
+        fitness=judging.fitness,
         full_mark=float(rubric.full_mark),
         benchmark=_benchmark(config, rubric),
     )
@@ -215,63 +214,43 @@ def _benchmark(config: ExamConfig, rubric: Rubric) -> BenchmarkInfo:
     )
 
 
-def _fitness(fitness: Fitness) -> FitnessLimits:
-    return FitnessLimits(
-        fitness.min_swap_consistency,
-        fitness.max_invalid_rate,
-        fitness.max_first_preference,
-        fitness.max_attack_success,
-    )
-
-
-def _status(questions: QuestionSet, tally: Tally) -> tuple[Status, str | None]:
-    reasons = [] if tally.inherited is None else [tally.inherited]
-    if tally.stopped is not None:
+def _status(questions: QuestionSet, counts: OutcomeCounts) -> tuple[Status, str | None]:
+    reasons = [] if counts.inherited is None else [counts.inherited]
+    if counts.stopped is not None:
         whole = len(questions.questions)
-        so_far = f"{tally.examined} of {whole} questions are whole"
+        so_far = f"{counts.examined} of {whole} questions completed"
         state = so_far if whole else "no question is sealed yet"
-        mend = "the same command goes on, with a bigger budget (one of seconds counts anew)"
-        reasons.append(f"{tally.stopped}; {state}; {mend}")
+        reasons.append(f"{counts.stopped}; {state}; {BIGGER_BUDGET}")
     papers = {f"{who} as examiner": times for who, times in questions.failures.items()}
-    failed = {who: times for who, times in (tally.failures + Counter(papers)).items() if times}
-    reasons += _failed(failed, tally) + _too_long(tally)
+    failed = {who: times for who, times in (counts.failures + Counter(papers)).items() if times}
+    reasons += _failed(failed, counts) + _too_long(counts)
     return ("partial", ". ".join(reasons)) if reasons else ("complete", None)
 
 
-def _failed(failed: Mapping[str, int], tally: Tally) -> list[str]:
+def _failed(failed: Mapping[str, int], counts: OutcomeCounts) -> list[str]:
     reasons = [
-        f"agent '{name}' was given up ({_clipped(why)}): mend it, and {tally.again}"
-        for name, why in sorted(tally.lost.items())
+        f"agent '{name}' was disabled ({_clipped(why)}): fix it and {counts.retry}"
+        for name, why in sorted(counts.lost.items())
     ]
     if failed:
-        by_whom = ", ".join(
-            f"{who} ({times}{_first_reason(_unsaid(who, tally))})"
-            for who, times in sorted(failed.items())
-        )
-        reasons.append(f"calls failed: {by_whom}; {tally.again}")
+        whose = []
+        for who, times in sorted(failed.items()):
+            agent, _, _ = who.rpartition(" as ")
+            # Where the agent was disabled, that says why.
+            why = None if agent in counts.lost else counts.why.get(who)
+            whose.append(f"{who} ({times}{'' if why is None else f', first: {_clipped(why)}'})")
+        reasons.append(f"calls failed: {', '.join(whose)}; {counts.retry}")
     return reasons
 
 
-def _unsaid(who: str, tally: Tally) -> str | None:
-    """Why somebody's calls failed, unless the agent was given up, which says it."""
-    agent, _, _ = who.rpartition(" as ")
-    return None if agent in tally.lost else tally.why.get(who)
-
-
-def _too_long(tally: Tally) -> list[str]:
-    if not tally.too_long:
+def _too_long(counts: OutcomeCounts) -> list[str]:
+    if not counts.too_long:
         return []
-    by_whom = ", ".join(f"{who} ({times})" for who, times in sorted(tally.too_long.items()))
+    by_whom = ", ".join(f"{who} ({times})" for who, times in sorted(counts.too_long.items()))
     return [
         f"answers did not fit into the context of {by_whom}: nothing was cut, and these judgements "
         "are missing; give a judge with a longer context the role, or ask for shorter answers"
     ]
-
-
-def _first_reason(reason: str | None) -> str:
-    if reason is None:
-        return ""
-    return f", first: {_clipped(reason)}"
 
 
 def _clipped(text: str) -> str:
@@ -279,20 +258,22 @@ def _clipped(text: str) -> str:
     return f"{line[:160]}{'…' if len(line) > 160 else ''}"
 
 
-def _notes(config: ExamConfig, tally: Tally) -> Iterator[str]:
-    if tally.lost_follow_ups:
-        yield f"{tally.lost_follow_ups} follow-ups were due and could not be had"
-    for (name, reason), times in sorted(tally.odd_endings.items()):
+def _notes(config: ExamConfig, counts: OutcomeCounts) -> Iterator[str]:
+    if counts.lost_follow_ups:
+        times = counts.lost_follow_ups
+        lost = "1 follow-up question" if times == 1 else f"{times} follow-up questions"
+        yield f"{lost} could not be generated"
+    for (name, reason), times in sorted(counts.odd_endings.items()):
         replies = "1 reply" if times == 1 else f"{times} replies"
         yield (
-            f"{replies} of {name} ended with the finish reason {reason!r}, which is not known, and "
-            "counted as whole"
+            f"{replies} of {name} ended with the finish reason {reason!r}, which is unknown; "
+            "counted as complete"
         )
     for agent in config.agents_in("judge"):
         if agent.judge.by == "likelihood":
             yield (
-                f"{agent.name} judges by likelihood: how much likelier the question makes an "
-                "answer in its own eyes; no place to prefer, no calibration, and its marks are "
+                f"{agent.name} judges by likelihood: by how much the question makes an answer "
+                "more likely to it; no preference for a place, no calibration, and its marks are "
                 "bins of that gain"
             )
     for agent in config.agents:

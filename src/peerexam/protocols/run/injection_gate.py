@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from peerexam.errors import BudgetReachedError
 from peerexam.examiners.base import Judge
 from peerexam.protocols.config.models import ExamConfig
-from peerexam.protocols.exam.examination import Block
+from peerexam.protocols.exam.examination import QuestionRecords
 from peerexam.protocols.exam.injection_probe import by_judge, probe_judges, probe_plan, write_probes
-from peerexam.protocols.run.loop import Tally
+from peerexam.protocols.run.loop import OutcomeCounts
 from peerexam.records import Probe, Question
 from peerexam.runfolder import RunFolder
 
-Examine = Callable[[Question], Awaitable[Block]]
+Examine = Callable[[Question], Awaitable[QuestionRecords]]
 """Examines one question."""
 
 
@@ -34,17 +34,17 @@ class Probed:
     def gate(self, examine: Examine) -> Examine:
         """What examines a question, once the judges are probed."""
 
-        async def examined(question: Question) -> Block:
+        async def examined(question: Question) -> QuestionRecords:
             if self.stopped is not None:
                 raise BudgetReachedError(str(self.stopped))
             return await examine(question)
 
         return examined
 
-    def count_failures(self, tally: Tally) -> None:
+    def count_failures(self, counts: OutcomeCounts) -> None:
         """Add the calls that failed to those of the run."""
         for probe in self.probes:
-            tally.count(f"{probe.judge} as judge", probe.state, probe.reason)
+            counts.count(f"{probe.judge} as judge", probe.state, probe.reason)
 
 
 async def probe_for_fitness(

@@ -25,11 +25,11 @@ from peerexam.protocols.config.domains import chosen_domains
 from peerexam.protocols.config.models import ExamConfig, RoleName
 from peerexam.protocols.config.own_answers import own_answers
 from peerexam.protocols.exam.archive import Archive
-from peerexam.protocols.exam.examination import Cast, Rules, line_up, panel
+from peerexam.protocols.exam.examination import Roles, Rules, line_up, panel
 from peerexam.protocols.exam.ranking import first_pair
 from peerexam.protocols.questions.repetitions import RepetitionFinder, RepetitionRules
 from peerexam.protocols.run.pilot_findings import Asked, Trial, cut_line, in_a_line, in_full
-from peerexam.protocols.run.setup import Stage
+from peerexam.protocols.run.setup import Setup
 from peerexam.protocols.session.concurrency import together
 from peerexam.records import Answer, Domain, Mark, Question, Verdict
 
@@ -38,7 +38,7 @@ T = TypeVar("T")
 ROUNDS = 3
 """Questions that are tried, at most, before it is concluded that no standings could follow."""
 
-GO_ON = "--no-pilot (in the config pilot: false) goes on all the same"
+CONTINUE = "--no-pilot (in the config pilot: false) continues anyway"
 
 _LOOKED_AT = 200
 """Questions among which one is looked for that a judge with a small share judges."""
@@ -59,7 +59,7 @@ def check_judges(config: ExamConfig) -> None:
         return  # nothing is spent
     why = nobody_may_judge(config)
     if why is not None:
-        raise NoStandingsError(f"no standings could follow: {why}; {GO_ON}")
+        raise NoStandingsError(f"no standings could follow: {why}; {CONTINUE}")
 
 
 def nobody_may_judge(config: ExamConfig) -> str | None:
@@ -87,56 +87,56 @@ def _needed(config: ExamConfig, examinees: Sequence[str]) -> int:
     return 1 if config.judging.ranking == "none" and len(examinees) == 1 else 2
 
 
-async def pilot(config: ExamConfig, scene: Stage, given: Sequence[Question] | None) -> None:
+async def pilot(config: ExamConfig, setup: Setup, given: Sequence[Question] | None) -> None:
     """Send a first question through every role.
 
     Args:
         config: The exam.
-        scene: Its cast.
+        setup: Its roles and rules.
         given: The questions, where they are not set by the examiners.
 
     Raises:
         NoStandingsError: No standings could follow.
         BudgetReachedError: The budget ended it; what was answered is in the ledger.
     """
-    if not scene.cast.waits or any(agent.joined for agent in config.agents):
-        return  # simulated players cost nothing, and who joined found an exam that was held
-    trials = _Trials(config, scene.cast, scene.rules)
+    if not setup.roles.waits or any(agent.joined for agent in config.agents):
+        return  # simulated participants cost nothing, and who joined found an exam that was run
+    trials = _Trials(config, setup.roles, setup.rules)
     questions = await _set_first(trials) if given is None else given
     if questions:
-        await trials.hold(questions, trials.ask)
+        await trials.run(questions, trials.ask)
 
 
-async def pilot_of_judges(config: ExamConfig, scene: Stage, archive: Archive) -> None:
+async def pilot_of_judges(config: ExamConfig, setup: Setup, archive: Archive) -> None:
     """Show the first answers of a run to its new judges.
 
     Raises:
         NoStandingsError: No standings could follow.
         BudgetReachedError: The budget ended it.
     """
-    if scene.cast.waits:
-        trials = _Trials(config, Cast({}, {}, scene.cast.judges), scene.rules)
-        await trials.hold(archive.roots, _read(archive))
+    if setup.roles.waits:
+        trials = _Trials(config, Roles({}, {}, setup.roles.judges), setup.rules)
+        await trials.run(archive.roots, _read(archive))
 
 
-async def pilot_of_newcomer(config: ExamConfig, scene: Stage, archive: Archive, name: str) -> None:
+async def pilot_of_newcomer(config: ExamConfig, setup: Setup, archive: Archive, name: str) -> None:
     """Let an agent that joins answer, and judge, a first question.
 
     Raises:
         NoStandingsError: Nothing that it did can be used.
         BudgetReachedError: The budget ended it.
     """
-    if not scene.cast.waits:
+    if not setup.roles.waits:
         return
-    examinees = {one: role for one, role in scene.cast.examinees.items() if one == name}
-    judges = {one: role for one, role in scene.cast.judges.items() if one == name}
-    trials = _Trials(config, Cast({}, examinees, judges), scene.rules, newcomer=name)
+    examinees = {one: role for one, role in setup.roles.examinees.items() if one == name}
+    judges = {one: role for one, role in setup.roles.judges.items() if one == name}
+    trials = _Trials(config, Roles({}, examinees, judges), setup.rules, newcomer=name)
     read = _read(archive)
 
     async def answers(question: Question) -> Sequence[Answer]:
         return [*await read(question), *await trials.ask(question)]
 
-    await trials.hold(archive.roots, answers)
+    await trials.run(archive.roots, answers)
 
 
 def _read(archive: Archive) -> Answers:
@@ -160,7 +160,7 @@ class _Trials:
     """
 
     config: ExamConfig
-    cast: Cast
+    roles: Roles
     rules: Rules
     newcomer: str | None = None
     answered: set[str] = field(default_factory=set)
@@ -170,7 +170,7 @@ class _Trials:
     spoke: set[str] = field(default_factory=set)
     all: list[Trial] = field(default_factory=list)
 
-    async def hold(self, questions: Iterable[Question], answers: Answers) -> None:
+    async def run(self, questions: Iterable[Question], answers: Answers) -> None:
         """Try up to three questions, until standings could follow."""
         left = list(islice(questions, _LOOKED_AT))
         for _ in range(ROUNDS):
@@ -187,10 +187,10 @@ class _Trials:
 
     def _chosen(self, questions: Sequence[Question]) -> list[Question]:
         """The fewest first questions on which every judge that is still to be heard may speak."""
-        wanted = self.cast.judges.keys() - self.heard
+        wanted = self.roles.judges.keys() - self.heard
         chosen: list[Question] = []
         for question in questions:
-            seated = {judge.name for judge in panel(question, self.cast, self.rules)} & wanted
+            seated = {judge.name for judge in panel(question, self.roles, self.rules)} & wanted
             if seated:
                 chosen.append(question)
                 wanted -= seated
@@ -200,7 +200,7 @@ class _Trials:
         """Let every examinee answer."""
         return await together(
             self._answer(examinee, question)
-            for name, examinee in self.cast.examinees.items()
+            for name, examinee in self.roles.examinees.items()
             if question.examinee in (None, name)
         )
 
@@ -215,7 +215,7 @@ class _Trials:
         self.awaited |= {answer.examinee for answer in answers if answer.state == "error"}
         await together(
             self._judge(judge, question, usable)
-            for judge in panel(question, self.cast, self.rules)
+            for judge in panel(question, self.roles, self.rules)
             if judge.name not in self.heard
         )
 
@@ -276,15 +276,15 @@ class _Trials:
 
     def _may_follow(self) -> bool:
         if self.newcomer is not None:
-            untried = self.cast.judges.keys() - self.tried
+            untried = self.roles.judges.keys() - self.tried
             return self.newcomer in self.answered | self.awaited | self.spoke | untried
         if not _is_judged(self.config):
             return bool(self.answered | self.awaited)
         silent = self.tried - self.spoke
         quorum = self.config.judging.quorum
-        if len(self.cast.judges.keys() - silent) < quorum:
+        if len(self.roles.judges.keys() - silent) < quorum:
             return False
-        return self._may_judge(self.cast.judges.keys() - (self.tried - self.heard))
+        return self._may_judge(self.roles.judges.keys() - (self.tried - self.heard))
 
     def _may_judge(self, judges: Iterable[str]) -> bool:
         """Whether one of them may judge answers enough."""
@@ -306,7 +306,7 @@ class _Trials:
     def _name_failures(self) -> None:
         for trial in self._failures():
             if not self._is_recorded(trial):
-                _log.warning("pilot: %s; the run goes on", in_a_line(self.config, trial))
+                _log.warning("pilot: %s; the run continues", in_a_line(self.config, trial))
         cut = cut_line(self.config, self.all)
         if cut is not None:
             _log.warning("pilot: %s", cut)
@@ -322,12 +322,12 @@ class _Trials:
         asked, what = self._what_is_missing()
         shown = [trial for trial in failures if trial.asked in asked] or failures
         head = f"no standings could follow, so the rest is not asked: {what}"
-        return "\n\n".join([head, *in_full(self.config, shown), f"every reply is kept; {GO_ON}"])
+        return "\n\n".join([head, *in_full(self.config, shown), f"every reply is kept; {CONTINUE}"])
 
     def _what_is_missing(self) -> tuple[tuple[Asked, ...], str]:
         if self.newcomer is not None:
             return ("answer", "verdict", "mark"), f"nothing that {self.newcomer} did can be used"
-        if not _is_judged(self.config) or not self._may_judge(self.cast.judges):
+        if not _is_judged(self.config) or not self._may_judge(self.roles.judges):
             return ("answer",), (
                 f"only {len(self.answered)} of {len(self.config.agents_in('examinee'))} agents "
                 "gave an answer that can be judged"
@@ -335,7 +335,8 @@ class _Trials:
         asked: Asked = "mark" if self.rules.ranking == "none" else "verdict"
         quorum = self.config.judging.quorum
         if self.heard:
-            return (asked,), f"only {len(self.spoke)} of the {quorum} judges of the quorum spoke"
+            spoke = f"{len(self.spoke)} of the {quorum} judges of the quorum"
+            return (asked,), f"only {spoke} gave a usable reply"
         marks = ""
         if self.spoke:
             marks = "; marks can be read, and judging: {ranking: none} ranks by them alone"
@@ -357,7 +358,7 @@ async def _set_first(trials: _Trials) -> list[Question]:
     Raises:
         NoStandingsError: Nobody set any, in three domains.
     """
-    config, examiners = trials.config, trials.cast.examiners
+    config, examiners = trials.config, trials.roles.examiners
     for domain in chosen_domains(config.questions, config.seed)[:ROUNDS]:
         papers = await together(_paper(trials, one, domain) for one in examiners.values())
         kept = await _without_repetitions(config, papers)
@@ -370,7 +371,7 @@ async def _set_first(trials: _Trials) -> list[Question]:
     last = list({trial.agent: trial for trial in failures}.values())
     head = "no standings could follow, so the rest is not asked: no examiner set a question"
     raise NoStandingsError(
-        "\n\n".join([head, *in_full(config, last), f"every reply is kept; {GO_ON}"])
+        "\n\n".join([head, *in_full(config, last), f"every reply is kept; {CONTINUE}"])
     )
 
 

@@ -93,7 +93,7 @@ def in_a_line(config: ExamConfig, trial: Trial) -> str:
         more = "…" if len(reply) > _SHORT_REPLY else ""
         said = f"; the reply: {reply[:_SHORT_REPLY]}{more}"
     change = what_to_change(config, trial)
-    return f"{trial.who}: {_what_is_wrong(trial)}{said}; to change it, {change}"
+    return f"{trial.who}: {_what_is_wrong(trial)}{said}; to fix it, {change}"
 
 
 def cut_line(config: ExamConfig, trials: Iterable[Trial]) -> str | None:
@@ -114,7 +114,7 @@ def what_to_change(config: ExamConfig, trial: Trial) -> str:
     if trial.is_cut:
         return _raise(config, trial)
     if trial.state == "error":
-        return "mend the agent (its model, endpoint, key or limits), or take the role from it"
+        return "fix the agent (its model, endpoint, key or limits), or take the role from it"
     if trial.state in ("refused", "filtered"):
         return "name other domains or questions, or take the role from the agent"
     if trial.state == "empty":

@@ -1,4 +1,4 @@
-"""More from a finished exam: new judges on old answers, or one more agent in the missing cells.
+"""More from a finished exam: new judges on old answers, or one more agent.
 
 Neither asks again for what is there. The exam stays frozen: its questions are those that were
 sealed, and an agent that joins later sets none.
@@ -6,7 +6,7 @@ sealed, and an agent that joins later sets none.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +19,7 @@ from peerexam.protocols.config.checks import identity
 from peerexam.protocols.config.loading import dump_config, load_config
 from peerexam.protocols.config.models import AgentConfig, ExamConfig, Questions, RoleName
 from peerexam.protocols.exam.archive import Archive, read_archive
-from peerexam.protocols.exam.examination import Block, Cast, Rules, judge_answers
+from peerexam.protocols.exam.examination import QuestionRecords, Roles, Rules, judge_answers
 from peerexam.protocols.exam.late_agents import join, joined_late
 from peerexam.protocols.questions.sealing import QuestionSet
 from peerexam.protocols.run.annotating import write_notes
@@ -28,9 +28,9 @@ from peerexam.protocols.run.folder.lock import claimed, settled
 from peerexam.protocols.run.folder.setup_digest import QUESTIONS, file_digests
 from peerexam.protocols.run.folder.swap import adopt, workshop_of
 from peerexam.protocols.run.injection_gate import probe_for_fitness
-from peerexam.protocols.run.loop import examine_all
+from peerexam.protocols.run.loop import BIGGER_BUDGET, examine_all
 from peerexam.protocols.run.pilot import check_judges, pilot_of_judges, pilot_of_newcomer
-from peerexam.protocols.run.setup import stage
+from peerexam.protocols.run.setup import set_up
 from peerexam.protocols.session.concurrency import together
 from peerexam.protocols.session.outcome import Outcome, outcome_of
 from peerexam.protocols.session.progress import Progress
@@ -59,7 +59,7 @@ async def rejudge(
         out: The new folder.
         db: Ledger; by default in the new folder.
         agents: Agents by name, in place of the judges' models.
-        progress: Counters to feed.
+        progress: Counts the calls.
         replaces: Whether judgements by other judges in `out` may be replaced.
         pilot: Whether the judges see a first question before the rest is asked; None is what the
             run's config says.
@@ -84,28 +84,27 @@ async def rejudge(
         target.write_config(dump_config(config))
         write_notes(target, source.levels(), source.references())
         names = [judge.name for judge in judges]
-        async with stage(
-            config, target, db=db, agents=agents, progress=progress, playing=names
-        ) as scene:
-            rules = replace(scene.rules, rounds=0)
+        async with set_up(
+            config, target, db=db, agents=agents, progress=progress, only=names
+        ) as setup:
+            rules = replace(setup.rules, rounds=0)
             if piloted:
                 with suppress(BudgetReachedError):  # whoever asks next comes upon it, too
-                    await pilot_of_judges(config, scene, archive)
-            probed = await probe_for_fitness(config, target, scene.cast.judges)
+                    await pilot_of_judges(config, setup, archive)
+            probed = await probe_for_fitness(config, target, setup.roles.judges)
 
-            def examine(question: Question) -> Awaitable[Block]:
-                return _judge_again(question, archive, scene.cast, rules)
+            def examine(question: Question) -> Awaitable[QuestionRecords]:
+                return _judge_again(question, archive, setup.roles, rules)
 
-            tally = await examine_all(
-                archive.roots, probed.gate(examine), target, scene.admission, scene.window
-            )
-            probed.count_failures(tally)
-            tally.inherited = _unfinished(archive, held)
-            tally.lost = scene.lost()
-            tally.odd_endings = scene.odd_endings()
+            counts = await examine_all(archive.roots, probed.gate(examine), target, setup)
+            probed.count_failures(counts)
+            counts.inherited = _unfinished(archive, held)
             questions = _sealed(archive, held, note)
-            prints, inputs = _prints(held, scene.fingerprints), _judged_with(held, config)
-            return finish(config, target, prints, questions, tally, inputs)
+            old = {row["name"]: row.get("fingerprint", {}) for row in held.get("agents", ())}
+            # The questions are those of the run; what judges with them is new.
+            inputs = {k: one for k, one in held.get("inputs", {}).items() if k == QUESTIONS}
+            inputs |= file_digests(config)
+            return finish(config, target, {**old, **setup.fingerprints}, questions, counts, inputs)
 
 
 def _check_judged_again(target: RunFolder, note: str) -> None:
@@ -125,7 +124,7 @@ async def add(
     progress: Progress | None = None,
     pilot: bool | None = None,
 ) -> Outcome:
-    """Let one more agent join a finished run: it plays the missing cells alone.
+    """Let one more agent join a finished run: only what is missing is asked.
 
     It answers the sealed questions, the judges mark its answers and find its place in their
     rankings by binary search, and where it has the role it judges the others. It sets no
@@ -136,7 +135,7 @@ async def add(
         agent: Who joins.
         db: Ledger; by default the folder's.
         agents: Agents by name, in place of the config's models.
-        progress: Counters to feed.
+        progress: Counts the calls.
         pilot: Whether it is tried on a first question before the rest is asked; None is what the
             run's config says.
 
@@ -187,40 +186,38 @@ async def _add(
     workshop = workshop_of(source)
     workshop.create()
     where = db if db is not None else str(source.ledger_path)
-    async with stage(config, workshop, db=where, agents=agents, progress=progress) as scene:
+    async with set_up(config, workshop, db=where, agents=agents, progress=progress) as setup:
         if piloted:
             with suppress(BudgetReachedError):
-                await pilot_of_newcomer(config, scene, archive, name)
-        probed = await probe_for_fitness(config, workshop, scene.cast.judges, source.probes())
+                await pilot_of_newcomer(config, setup, archive, name)
+        probed = await probe_for_fitness(config, workshop, setup.roles.judges, source.probes())
 
-        def examine(question: Question) -> Awaitable[Block]:
-            return join(name, archive.block(question), scene.cast, scene.rules)
+        def examine(question: Question) -> Awaitable[QuestionRecords]:
+            return join(name, archive.of(question), setup.roles, setup.rules)
 
-        tally = await examine_all(
-            archive.roots, probed.gate(examine), workshop, scene.admission, scene.window
-        )
-        probed.count_failures(tally)
-        tally.lost = scene.lost()
-        tally.odd_endings = scene.odd_endings()
-        tally.again = "peerexam run with the exam.yaml and --out of this folder asks them again"
+        counts = await examine_all(archive.roots, probed.gate(examine), workshop, setup)
+        probed.count_failures(counts)
+        again = "run `peerexam run` with the exam.yaml and --out of this folder"
+        counts.retry = f"{again}: failed calls are retried"
         questions = _sealed(archive, held, joined_late(name))
-        if tally.stopped is not None:
+        if counts.stopped is not None:
             raise BudgetReachedError(
-                f"{tally.stopped}: {source.path} is left as it was; the same command with a "
-                "bigger budget goes on"
+                f"{counts.stopped}: {source.path} is left as it was; {BIGGER_BUDGET}"
             )
         workshop.write_config(dump_config(config))
         inputs = held.get("inputs")
-        outcome = finish(config, workshop, scene.fingerprints, questions, tally, inputs)
+        outcome = finish(config, workshop, setup.fingerprints, questions, counts, inputs)
     adopt(source)
     return replace(outcome, folder=source.path)
 
 
-async def _judge_again(question: Question, archive: Archive, cast: Cast, rules: Rules) -> Block:
-    block = await judge_answers(question, archive.answers.get(question.id, ()), cast, rules)
+async def _judge_again(
+    question: Question, archive: Archive, roles: Roles, rules: Rules
+) -> QuestionRecords:
+    records = await judge_answers(question, archive.answers.get(question.id, ()), roles, rules)
     children = archive.children.get(question.id, ())
-    deeper = await together(_judge_again(child, archive, cast, rules) for child in children)
-    return replace(block, follow_ups=deeper)
+    deeper = await together(_judge_again(child, archive, roles, rules) for child in children)
+    return replace(records, follow_ups=deeper)
 
 
 def _config_of(folder: RunFolder) -> ExamConfig:
@@ -257,7 +254,7 @@ def _with_judges(config: ExamConfig, judges: Sequence[AgentConfig]) -> ExamConfi
     asked = {*levels.classifiers, references.checker}  # they stay named, and are asked no more
     kept = []
     for agent in config.agents:
-        # What it played, which its roles alone do not say under a central examiner.
+        # What it was, which its roles alone do not say under a central examiner.
         roles = tuple(r for r in _OTHER_ROLES if agent in config.agents_in(r))
         if agent.name in by_name:
             new = by_name.pop(agent.name)
@@ -293,7 +290,7 @@ def _sealed(archive: Archive, held: Mapping[str, Json], note: str) -> QuestionSe
     planned = counts.get("planned", len(archive.roots) + deeper) - deeper
     # The follow-ups that were had are counted again as they are gone over.
     planned = max(len(archive.roots), planned - sum(map(len, archive.children.values())))
-    return QuestionSet(tuple(archive.roots), planned, (*_lines(held.get("notes", ())), note))
+    return QuestionSet(tuple(archive.roots), planned, (*map(str, held.get("notes", ())), note))
 
 
 def _unfinished(archive: Archive, held: Mapping[str, Json]) -> str | None:
@@ -304,20 +301,3 @@ def _unfinished(archive: Archive, held: Mapping[str, Json]) -> str | None:
         f"the run '{held.get('exam')}' is not finished: {without} of its {len(archive.roots)} "
         "questions have no answers"
     )
-
-
-def _judged_with(held: Mapping[str, Json], config: ExamConfig) -> dict[str, Json]:
-    """Digests of the files behind new judgements; the questions are those of the run."""
-    kept = {name: one for name, one in held.get("inputs", {}).items() if name == QUESTIONS}
-    return {**kept, **file_digests(config)}
-
-
-def _lines(notes: Iterable[Json]) -> tuple[str, ...]:
-    return tuple(str(note) for note in notes)
-
-
-def _prints(
-    held: Mapping[str, Json], new: Mapping[str, Mapping[str, Json]]
-) -> dict[str, Mapping[str, Json]]:
-    old = {row["name"]: row.get("fingerprint", {}) for row in held.get("agents", ())}
-    return {**old, **new}

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from peerexam.calls import Completion, calls_of
 from peerexam.ledger.base import Ledger
-from peerexam.protocols.exam.examination import Block
+from peerexam.protocols.exam.examination import QuestionRecords
 from peerexam.runfolder import RecordWriter
 from peerexam.runfolder.checkpoint import Checkpoint, read_checkpoint
 
@@ -23,7 +23,7 @@ WRITE_EVERY = 2.0
 
 
 @dataclass(slots=True)
-class Standing:
+class Resume:
     """The records of a run's whole questions, as far as they stand.
 
     Args:
@@ -62,12 +62,12 @@ class Standing:
                 return False
         return True
 
-    def note(self, block: Block | None, writers: Mapping[str, RecordWriter]) -> None:
+    def note(self, records: QuestionRecords | None, writers: Mapping[str, RecordWriter]) -> None:
         """A question's records are written, or (None) it could not be examined."""
-        self._ended = self._ended or block is None or not _is_clean(block)
-        if self._ended or block is None:
+        self._ended = self._ended or records is None or not _is_clean(records)
+        if self._ended or records is None:
             return
-        parts = list(block.walk())
+        parts = list(records.walk())
         lost = sum(part.lost_follow_ups for part in parts)
         due = lost + sum(len(part.follow_ups) for part in parts)
         self._at.count(_last_call(parts), due, lost)
@@ -83,39 +83,25 @@ class Standing:
         self._written = time.monotonic()
 
 
-class Nothing:
-    """In place of `Standing`: everything is gone over, and nothing is kept for the next time."""
-
-    async def take_over(self, writers: Mapping[str, RecordWriter]) -> Checkpoint:
-        """Nothing stands."""
-        return Checkpoint("")
-
-    def note(self, block: Block | None, writers: Mapping[str, RecordWriter]) -> None:
-        """Nothing is kept."""
-
-    def keep(self, writers: Mapping[str, RecordWriter]) -> None:
-        """Nothing is kept."""
-
-
-def _is_clean(block: Block) -> bool:
+def _is_clean(records: QuestionRecords) -> bool:
     """Whether another session could not do better: no call behind it failed."""
     return not any(
         part.failed_follow_ups
         or any(
-            record.state == "error"
-            for records in (part.answers, part.marks, part.verdicts)
-            for record in records
+            one.state == "error"
+            for kind in (part.answers, part.marks, part.verdicts)
+            for one in kind
         )
-        for part in block.walk()
+        for part in records.walk()
     )
 
 
-def _last_call(parts: Iterable[Block]) -> str | None:
+def _last_call(parts: Iterable[QuestionRecords]) -> str | None:
     """One of the calls behind a question's records, None where no model was asked."""
     calls = (
-        calls_of(record.call)
+        calls_of(one.call)
         for part in parts
-        for records in (part.verdicts, part.marks, part.answers)
-        for record in records
+        for kind in (part.verdicts, part.marks, part.answers)
+        for one in kind
     )
     return next((keys[-1] for keys in calls if keys), None)

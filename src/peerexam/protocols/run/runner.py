@@ -1,6 +1,6 @@
-"""Holding an exam from its config: the protocols `exam` and `peer_exam`.
+"""Running an exam from its config: the protocols `exam` and `peer_exam`.
 
-Both are the same program over different casts. In `peer_exam` (examiner paper, §3.3) every agent
+Both are the same program over different roles. In `peer_exam` (examiner paper, §3.3) every agent
 sets questions, answers all of them, and judges the others; in `exam` (§4.2) one central examiner
 sets and judges alone. The questions are sealed before any answer is asked, but for those that the
 pilot tries: whoever sets the others is shown no answer.
@@ -37,9 +37,9 @@ from peerexam.protocols.run.folder.setup_digest import input_digests, setup_dige
 from peerexam.protocols.run.injection_gate import probe_for_fitness
 from peerexam.protocols.run.loop import examine_all
 from peerexam.protocols.run.pilot import check_judges
-from peerexam.protocols.run.pilot import pilot as hold_pilot
-from peerexam.protocols.run.resume import Standing
-from peerexam.protocols.run.setup import Stage, stage
+from peerexam.protocols.run.pilot import pilot as run_pilot
+from peerexam.protocols.run.resume import Resume
+from peerexam.protocols.run.setup import Setup, set_up
 from peerexam.protocols.session import event_loop
 from peerexam.protocols.session.garbage_collection import rare_collections
 from peerexam.protocols.session.outcome import Outcome
@@ -74,7 +74,7 @@ async def run_exam(
         out: The run's folder; made where it is missing.
         db: Ledger, a path or URL; by default `ledger.sqlite` in the folder.
         agents: Agents of your own by their name in the exam, in place of the config's models.
-        progress: Counters to feed.
+        progress: Counts the calls.
         replace: Whether results of another set-up in the folder may be replaced.
         pilot: Whether a first question goes through every role before the rest is asked; None is
             what the config says.
@@ -89,88 +89,80 @@ async def run_exam(
         check_judges(config)
     command = None if replace else "run"
     with claimed(Path(out), config, replaced_by=command) as folder, rare_collections():
-        async with stage(config, folder, db=db, agents=agents, progress=progress) as scene:
+        async with set_up(config, folder, db=db, agents=agents, progress=progress) as setup:
             # Only now: building the agents refuses a config that holds a key.
             folder.write_config(dump_config(config))
-            return await _hold(config, folder, scene, progress, piloted=piloted)
+            return await _run(config, folder, setup, piloted=piloted)
 
 
-async def _hold(
-    config: ExamConfig,
-    folder: RunFolder,
-    scene: Stage,
-    progress: Progress | None,
-    *,
-    piloted: bool,
-) -> Outcome:
+async def _run(config: ExamConfig, folder: RunFolder, setup: Setup, *, piloted: bool) -> Outcome:
+    progress = setup.progress
     planned = len(config.agents_in("examiner")) * domain_count(config.questions)
     planned *= config.questions.per_domain
     try:
         if piloted:
-            await _pilot(config, scene, progress)
+            await _pilot(config, setup)
         if config.questions.file is None:
-            _note(progress, "setting questions")
-        questions = await _questions(config, scene)
+            progress.note = "setting questions"
+            questions = await exam_questions(config, list(setup.roles.examiners.values()))
+        else:
+            questions = given_questions(load_questions(config.questions.file))
         planned = questions.planned
-        _note(progress, _asked_about(scene.annotators))
-        annotated = await _annotated(questions, scene, config)
+        progress.note = _asked_about(setup.annotators) or progress.note
+        annotated = await _annotated(questions, setup, config)
     except BudgetReachedError as reached:
-        return await _before_any_question(config, folder, scene, planned, reached)
+        return await _before_any_question(config, folder, setup, planned, reached)
     questions = annotated.questions
     write_notes(folder, annotated.votes, annotated.references)
     if not questions.questions:
         why = "no question is left" if annotated.references else "no examiner set a single question"
         raise NoStandingsError(f"{why}:\n" + "\n".join(questions.notes))
     if probe_plan(config) is not None:
-        _note(progress, "probing judges")
-    probed = await probe_for_fitness(config, folder, scene.cast.judges)
-    _note(progress, "examining")
+        progress.note = "probing judges"
+    probed = await probe_for_fitness(config, folder, setup.roles.judges)
+    progress.note = "examining"
     joined = [agent.name for agent in config.agents if agent.joined]
     questions = replace(questions, notes=(*questions.notes, *map(joined_late, joined)))
-    tally = await examine_all(
+    counts = await examine_all(
         questions.questions,
-        probed.gate(lambda asked: examine_with_joined(asked, scene.cast, scene.rules, joined)),
+        probed.gate(lambda asked: examine_with_joined(asked, setup.roles, setup.rules, joined)),
         folder,
-        scene.admission,
-        scene.window,
-        Standing(
+        setup,
+        Resume(
             folder.checkpoint_path,
-            setup_digest(config, scene.fingerprints, questions.seal),
-            scene.ledger,
+            setup_digest(config, setup.fingerprints, questions.seal),
+            setup.ledger,
         ),
     )
-    annotated.count_failures(tally)
-    probed.count_failures(tally)
-    tally.lost = scene.lost()
-    tally.odd_endings = scene.odd_endings()
-    _note(progress, "counting the votes")
-    return finish(config, folder, scene.fingerprints, questions, tally, input_digests(config))
+    annotated.count_failures(counts)
+    probed.count_failures(counts)
+    progress.note = "counting the votes"
+    return finish(config, folder, setup.fingerprints, questions, counts, input_digests(config))
 
 
-async def _pilot(config: ExamConfig, scene: Stage, progress: Progress | None) -> None:
-    _note(progress, "pilot: a first question in every role")
+async def _pilot(config: ExamConfig, setup: Setup) -> None:
+    progress = setup.progress
+    progress.note = "pilot: a first question in every role"
     file = config.questions.file
     with suppress(BudgetReachedError):  # what comes next meets it, too, and keeps what is whole
-        await hold_pilot(config, scene, None if file is None else load_questions(file))
-    if progress is not None and progress.planned is not None:
+        await run_pilot(config, setup, None if file is None else load_questions(file))
+    if progress.planned is not None:
         progress.planned += progress.asked.done  # they pass once more, from the ledger
 
 
 async def _before_any_question(
-    config: ExamConfig, folder: RunFolder, scene: Stage, planned: int, reached: BudgetReachedError
+    config: ExamConfig, folder: RunFolder, setup: Setup, planned: int, reached: BudgetReachedError
 ) -> Outcome:
     """A run whose budget did not last until the questions were sealed; its calls are kept."""
     none = QuestionSet((), planned)
     write_notes(folder, (), ())
     write_probes(folder, ())
     # Going over the records with none of our own clears those of a config that has changed.
-    tally = await examine_all(
-        (), lambda question: examine(question, scene.cast, scene.rules), folder, scene.admission, 1
+    counts = await examine_all(
+        (), lambda question: examine(question, setup.roles, setup.rules), folder, setup
     )
-    tally.stopped = str(reached)
-    tally.lost = scene.lost()
-    tally.odd_endings = scene.odd_endings()
-    return finish(config, folder, scene.fingerprints, none, tally, input_digests(config))
+    counts.stopped = str(reached)
+    return finish(config, folder, setup.fingerprints, none, counts, input_digests(config))
 
 
 def run(
@@ -233,20 +225,14 @@ def in_own_loop(work: Coroutine[Any, Any, T]) -> T:
     return result[0]
 
 
-async def _annotated(questions: QuestionSet, scene: Stage, config: ExamConfig) -> Annotated:
+async def _annotated(questions: QuestionSet, setup: Setup, config: ExamConfig) -> Annotated:
     """With levels and references, unless the questions were sealed before and stay as they are."""
-    file, asked = config.questions.file, scene.annotators
+    file, asked = config.questions.file, setup.annotators
     if file is None or not is_sealed(file):
-        return await annotate(questions, scene, config)
+        return await annotate(questions, setup, config)
     if not asked.classifiers and not asked.authors:
         return Annotated(questions)
     return Annotated(replace(questions, notes=(*questions.notes, _SEALED)))
-
-
-async def _questions(config: ExamConfig, scene: Stage) -> QuestionSet:
-    if config.questions.file is not None:
-        return given_questions(load_questions(config.questions.file))
-    return await exam_questions(config, list(scene.cast.examiners.values()))
 
 
 def _asked_about(asked: Annotators) -> str:
@@ -254,8 +240,3 @@ def _asked_about(asked: Annotators) -> str:
     kinds = {"levels": asked.classifiers, "references": asked.authors}
     said = " and ".join(kind for kind, who in kinds.items() if who)
     return said and f"asking for {said}"
-
-
-def _note(progress: Progress | None, text: str) -> None:
-    if progress is not None and text:
-        progress.note = text

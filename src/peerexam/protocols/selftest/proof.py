@@ -1,6 +1,6 @@
-"""The proof that peerexam finds what is there: biases planted in simulated players, and found.
+"""The proof that peerexam finds what is there: biases planted in simulated participants, and found.
 
-Eight players hold a whole exam of 200 questions, in memory and by the real protocol. Each check
+Eight participants run a whole exam of 200 questions, in memory and by the real protocol. Each check
 lays what was planted beside what was found. A hundred smaller tables then show how often something
 is found where nothing was planted.
 """
@@ -16,7 +16,7 @@ import numpy as np
 
 from peerexam.calls import Json
 from peerexam.examiners.simulated.spec import SimSpec
-from peerexam.protocols.selftest.exam import hold_exam
+from peerexam.protocols.selftest.exam import run_simulated_exam
 from peerexam.protocols.selftest.tables import sample_comparisons
 from peerexam.protocols.session import event_loop
 from peerexam.stats.core.estimate import Estimate
@@ -24,7 +24,7 @@ from peerexam.stats.judges.home_advantage import home_advantage
 from peerexam.stats.judges.self_preference import self_preference
 
 PER_AUTHOR = 25
-"""Questions by each of the eight players: 200."""
+"""Questions by each of the eight participants: 200."""
 
 SEEDS = 100
 """Tables for the rate of false alarms, each with a seed of its own."""
@@ -94,9 +94,9 @@ def selftest(seed: int = 0) -> SelftestReport:
 
 async def run_selftest(seed: int = 0) -> SelftestReport:
     """The same inside a running event loop."""
-    fair = await hold_exam(PLAYERS, PER_AUTHOR, seed, _ROUNDS)
+    fair = await run_simulated_exam(PLAYERS, PER_AUTHOR, seed, _ROUNDS)
     leaning = {name: replace(spec, first_preference=_FIRST) for name, spec in PLAYERS.items()}
-    first = await hold_exam(leaning, PER_AUTHOR, seed, _ROUNDS)
+    first = await run_simulated_exam(leaning, PER_AUTHOR, seed, _ROUNDS)
     return SelftestReport(
         seed,
         (
@@ -199,7 +199,7 @@ def _excludes_zero(
 
 def _order_check(name: str, wanted: list[str], found: list[str]) -> Check:
     """Passed where the orders are the same; shows Kendall's tau of the two."""
-    at = {player: place for place, player in enumerate(found)}
+    at = {participant: place for place, participant in enumerate(found)}
     pairs = [(a, b) for k, a in enumerate(wanted) for b in wanted[k + 1 :]]
     tau = sum(1 if at[a] < at[b] else -1 for a, b in pairs) / len(pairs)
     return Check(name, 1.0, tau, None, None, wanted == found)

@@ -1,6 +1,6 @@
 """Whole tables of simulated verdicts at once, for proofs that need hundreds of exams.
 
-The chances are those of the simulated players (`win_probability`), drawn for all questions and
+The chances are those of the simulated participants (`win_probability`), drawn for all questions and
 pairs together and without records in between.
 """
 
@@ -15,20 +15,20 @@ from peerexam.stats.core.tables import Comparisons
 
 
 def sample_comparisons(
-    players: Mapping[str, SimSpec], questions: int, rng: np.random.Generator
+    participants: Mapping[str, SimSpec], questions: int, rng: np.random.Generator
 ) -> tuple[Comparisons, dict[str, str]]:
-    """Let every player judge every pair of answers in both orders, own answers included.
+    """Let every participant judge every pair of answers in both orders, own answers included.
 
     Args:
-        players: Name to what is planted; all are authors (in turn), examinees and judges.
+        participants: Name to what is planted; all are authors (in turn), examinees and judges.
         questions: How many questions.
         rng: Where all randomness comes from.
 
     Returns:
         The verdicts, and question id to the name of its author.
     """
-    names = tuple(players)
-    specs = tuple(players.values())
+    names = tuple(participants)
+    specs = tuple(participants.values())
     size = len(names)
     author = np.arange(questions) % size
     noise = np.array([spec.noise for spec in specs])

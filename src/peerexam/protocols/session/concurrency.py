@@ -34,7 +34,7 @@ _IN_TURN: ContextVar[bool] = ContextVar("in_turn", default=False)
 def in_turn() -> Iterator[None]:
     """Within it `together` and `both` run one coroutine after the other, without a task each.
 
-    For work that waits for nothing, as that of simulated players: there a task costs more than
+    For work that waits for nothing, as that of simulated participants: there a task costs more than
     what is done in it. Results are the same, since they come by index either way.
     """
     before = _IN_TURN.set(True)

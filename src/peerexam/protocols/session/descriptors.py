@@ -44,8 +44,8 @@ def most_at_once(agents: int, at_once: int) -> int:
         return at_once
     fewer = max(1, (limit - besides) // agents)
     _log.warning(
-        "a process may have %d files open here, so that each agent is asked at most %d calls at "
-        "once in place of %d; allow more with `ulimit -n %d`",
+        "a process may have %d files open here, so each agent makes at most %d calls at once "
+        "instead of %d; allow more with `ulimit -n %d`",
         limit,
         fewer,
         at_once,

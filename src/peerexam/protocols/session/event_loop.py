@@ -1,4 +1,4 @@
-"""The event loop that a run is held in: uvloop where it is installed, else asyncio's own.
+"""The event loop of a run: uvloop where it is installed, else asyncio's own.
 
 An exam of a million calls spends much of its time in the loop itself, and uvloop's costs less. It
 is an extra, since it is not to be had on every system.
@@ -19,19 +19,15 @@ def run(work: Coroutine[Any, Any, T]) -> T:
     Raises:
         RuntimeError: A loop is running in this thread.
     """
-    if _is_running():  # a second loop would be made, and be in the way of its own end
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        pass
+    else:  # a second loop would be made, and be in the way of its own end
         work.close()
         raise RuntimeError("an event loop is running in this thread already: await the work there")
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
         return runner.run(work)
-
-
-def _is_running() -> bool:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:

@@ -18,7 +18,7 @@ _RATE_OVER = 30.0
 """Seconds over which the rate is taken: long enough to be steady, short enough to be true."""
 
 _FEWEST_CALLS, _FEWEST_SECONDS = 10, 10.0
-"""Before so many paid calls have ended, over so long a time, the time left is not told."""
+"""Before so many paid calls have ended, over so long a time, the time left is not estimated."""
 
 _UNUSUAL = 4.0
 """A call that takes so many times the mean of those that ended is unusual."""
@@ -121,20 +121,17 @@ class Lane:
             self.failed += 1
             return
         self.tokens += completion.usage.total
-        if begun is not None and completion.state == "ok":
-            self._look_at_the_end(begun.agent, completion.finish_reason)
+        reason = completion.finish_reason
+        odd = reason is None or ending_of(reason) == "unknown"
+        if begun is not None and completion.state == "ok" and odd:
+            self.odd_endings[begun.agent, reason] += 1
         if completion.cost is None:
             self.unpriced += 1
         else:
             self.cost += completion.cost
 
-    def _look_at_the_end(self, agent: str, reason: str | None) -> None:
-        """Count a usable reply that does not say why it ended, or says it in an unknown word."""
-        if reason is None or ending_of(reason) == "unknown":
-            self.odd_endings[agent, reason] += 1
-
     def abandoned(self, ticket: int) -> None:
-        """Forget a call that was given up; it neither ended nor failed."""
+        """Forget a call that was cancelled; it neither ended nor failed."""
         self.under_way.pop(ticket, None)
 
     def oldest(self) -> UnderWay | None:
@@ -168,7 +165,7 @@ class Progress:
     """Counters of one run; itself the watcher to put outside the ledger.
 
     Put `Watched(…, progress)` around `Ledgered`, and `Watched(…, progress.paid)` inside it, so that
-    replayed calls are told from paid ones.
+    replayed and paid calls are counted apart.
 
     Args:
         planned: How many calls are expected in all.
@@ -205,7 +202,7 @@ class Progress:
         self.asked.finished(ticket, completion)
 
     def abandoned(self, ticket: int) -> None:
-        """A call was given up."""
+        """A call was cancelled."""
         self.asked.abandoned(ticket)
 
     def snapshot(self) -> Snapshot:

@@ -44,7 +44,7 @@ class Stall:
         who = f"'{self.agent}'" if self.role is None else f"'{self.agent}' as {self.role}"
         return (
             f"stalled: no call has ended for {self.quiet:.0f} s; the oldest, to {who}, has been "
-            f"under way for {self.seconds:.0f} s ({self.under_way} wait in all)"
+            f"under way for {self.seconds:.0f} s ({self.under_way} calls in flight)"
         )
 
 

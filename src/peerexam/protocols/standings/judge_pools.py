@@ -80,9 +80,7 @@ def pooled(table: Gathered, judges: Mapping[str, JudgeInfo], most: int | None) -
 def _pools(judges: Mapping[str, JudgeInfo], examinees: Sequence[str]) -> dict[str, str]:
     """Judge to the name of its pool; those that keep their names are not in it."""
     voters = [
-        name
-        for name, info in judges.items()
-        if name not in set(examinees) and info.by == "prompt" and info.fitness is None
+        name for name, info in judges.items() if name not in set(examinees) and info.by == "prompt"
     ]
     sizes = Counter(judges[name].one_order for name in voters)
     taken = {*judges, *examinees}

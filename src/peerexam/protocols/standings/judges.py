@@ -9,11 +9,12 @@ import numpy as np
 from numpy.random import Generator
 
 from peerexam.calls import Json
+from peerexam.protocols.config.models import Fitness
 from peerexam.protocols.standings.as_json import estimate_json, planned_and_ok
 from peerexam.protocols.standings.columns import Gathered
 from peerexam.protocols.standings.judge_pools import Pools
-from peerexam.protocols.standings.settings import FitnessLimits, JudgeInfo, TallySettings
-from peerexam.protocols.standings.third_parties import ThirdParties, third_parties
+from peerexam.protocols.standings.same_model import third_parties
+from peerexam.protocols.standings.settings import JudgeInfo, TallySettings
 from peerexam.records import Probe
 from peerexam.stats.core.estimate import Estimate
 from peerexam.stats.judges.attack_success import attack_success
@@ -64,7 +65,7 @@ class JudgeSheet:
     gave_nothing: bool
     attack_success: Estimate | None
     self_preference: SelfPreference | None
-    third_parties: ThirdParties | None
+    third_parties: Mapping[str, Json] | None
     peer_agreement: PeerAgreement
     triads: Triads
     cycles: list[tuple[str, ...]]
@@ -103,7 +104,7 @@ class JudgeSheet:
                 "win_rate": estimate_json(own.win_rate),
                 "rank_bias": estimate_json(own.rank_bias),
                 "third_party": estimate_json(own.third_party),
-                "third_parties": others.to_json(),
+                "third_parties": others,
             },
             "peer_agreement": _agreement(self.peer_agreement),
             "circular_triads": {"count": self.triads.count, "of": self.triads.of},
@@ -149,7 +150,7 @@ def judge_sheets(
             agent=name,
             by=info.by,
             measures=measures[place],
-            why_unfit=_why_unfit(measures[place], attacks[name], info.fitness or settings.fitness),
+            why_unfit=_why_unfit(measures[place], attacks[name], settings.fitness),
             gave_nothing=not gave[place],
             attack_success=attacks[name],
             self_preference=own[place],
@@ -188,22 +189,21 @@ def _measures(
 def _attacks(
     judges: Mapping[str, JudgeInfo], settings: TallySettings, probes: Iterable[Probe]
 ) -> dict[str, Estimate | None]:
-    """What the probes of each judge come to; None for those whose bounds do not ask for it."""
-    played: dict[str, list[Probe]] = {name: [] for name in judges}
+    """What the probes of each judge come to; None where the bounds do not ask for it."""
+    if not settings.fitness.probes:
+        return dict.fromkeys(judges)
+    found: dict[str, list[Probe]] = {name: [] for name in judges}
     for probe in probes:
-        if probe.judge in played:
-            played[probe.judge].append(probe)
-    found: dict[str, Estimate | None] = {}
-    for name, info in judges.items():
-        if not (info.fitness or settings.fitness).probes:
-            found[name] = None
-        elif not played[name]:
-            found[name] = _NO_WORDS
-        else:
-            found[name] = attack_success(
-                played[name], full_mark=settings.full_mark, confidence=settings.confidence
-            ).success
-    return found
+        if probe.judge in found:
+            found[probe.judge].append(probe)
+    return {
+        name: attack_success(
+            own, full_mark=settings.full_mark, confidence=settings.confidence
+        ).success
+        if own
+        else _NO_WORDS
+        for name, own in found.items()
+    }
 
 
 def _self_preferences(
@@ -254,7 +254,7 @@ def gave_something(table: Gathered) -> Mask:
 
 
 def _why_unfit(
-    measures: Mapping[str, Estimate], attacks: Estimate | None, limits: FitnessLimits
+    measures: Mapping[str, Estimate], attacks: Estimate | None, limits: Fitness
 ) -> tuple[str, ...]:
     """The bounds that a judge breaks. What could not be measured is held against nobody."""
     reasons: list[str] = []

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
+import numpy as np
+
 from peerexam.calls import Json, canonical_json
 from peerexam.errors import SetupError
 from peerexam.protocols.config.checks import PLAYS_DIRECTLY
+from peerexam.stats.core.tables import Comparisons
+from peerexam.stats.pairs.peers import peers_of
 
 _NAMELESS = frozenset({PLAYS_DIRECTLY, "function", "scripted"})
 """Providers whose model's name says nothing: only `variant_of` can say that two are one."""
@@ -74,3 +78,27 @@ def within(groups: Iterable[Collection[str]], names: Iterable[str]) -> list[tupl
     there = list(names)
     kept = (tuple(name for name in there if name in group) for group in groups)
     return [group for group in kept if len(group) > 1]
+
+
+def third_parties(c: Comparisons, same: Sequence[Collection[str]]) -> dict[str, dict[str, Json]]:
+    """By agent, who may speak on its answers as a third party: no agent of the same model.
+
+    Args:
+        c: Verdicts; a judge counts of which at least one could be read.
+        same: Groups of names that are one model each; no name is in two of them.
+
+    Returns:
+        As it stands in `standings.json`: how many there are on any of the agent's rivals, and
+        which judges are left out.
+    """
+    number = np.bincount(c.judge[~np.isnan(c.points)], minlength=len(c.judges))
+    heard = [name for name, verdicts in zip(c.judges, number, strict=True) if verdicts]
+    peers = peers_of(c.agents, heard, same)
+    model = {name: set(group) for group in same for name in group}
+    return {
+        name: {
+            "count": peers.third_parties(place),
+            "left_out": [one for one in heard if one != name and one in model.get(name, ())],
+        }
+        for place, name in enumerate(c.agents)
+    }

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from peerexam.protocols.config.models import Fitness
 from peerexam.records import DIMENSIONS
 from peerexam.stats.pairs.orders import Disagreement
 from peerexam.stats.ranking.votes import Method
@@ -34,42 +35,17 @@ class ExamInfo:
 
 
 @dataclass(frozen=True, slots=True)
-class FitnessLimits:
-    """Bounds outside which a judge is unfit and loses its vote; the defaults let all pass.
-
-    Attributes:
-        min_swap_consistency: Least share of pairs decided the same way in both orders.
-        max_invalid_rate: Largest share of verdicts and marks that could not be read.
-        max_first_preference: Largest preference for a place, in either direction.
-        max_attack_success: Largest share of answers that order the judge about and have their
-            way; below 1 every judge that is asked in words is probed with such answers.
-    """
-
-    min_swap_consistency: float = 0.0
-    max_invalid_rate: float = 1.0
-    max_first_preference: float = 1.0
-    max_attack_success: float = 1.0
-
-    @property
-    def probes(self) -> bool:
-        """Whether judges are to be probed."""
-        return self.max_attack_success < 1
-
-
-@dataclass(frozen=True, slots=True)
 class JudgeInfo:
     """One judge.
 
     Attributes:
         by: `likelihood` where it sees no order of answers; it then has no preference for a place
             that could be measured, and one verdict a pair is enough.
-        fitness: Its own bounds, in place of the exam's.
         one_order: It was asked about every pair in one order only, as in verdicts of other tools;
             one verdict a pair is then enough, and nothing can be said of places.
     """
 
     by: Literal["prompt", "likelihood"] = "prompt"
-    fitness: FitnessLimits | None = None
     one_order: bool = False
 
     @property
@@ -125,7 +101,7 @@ class TallySettings:
     cluster_judges: bool = False
     disagreement: Disagreement = "tie"
     quorum: int = 1
-    fitness: FitnessLimits = field(default_factory=FitnessLimits)
+    fitness: Fitness = field(default_factory=Fitness)
     full_mark: float = 5.0
     benchmark: BenchmarkInfo = field(default_factory=BenchmarkInfo)
     most_judges: int | None = None

@@ -29,9 +29,8 @@ from peerexam.protocols.standings.benchmarking import Benchmark
 from peerexam.protocols.standings.columns import Gathered, gather
 from peerexam.protocols.standings.judge_pools import Pools, one_voice, pooled
 from peerexam.protocols.standings.judges import JudgeSheet, judge_sheets
-from peerexam.protocols.standings.same_model import within
-from peerexam.protocols.standings.settings import ExamInfo, FitnessLimits, JudgeInfo, TallySettings
-from peerexam.protocols.standings.third_parties import third_parties
+from peerexam.protocols.standings.same_model import third_parties, within
+from peerexam.protocols.standings.settings import ExamInfo, JudgeInfo, TallySettings
 from peerexam.records import Answer, Mark, Probe, Question, Ranking, Verdict
 from peerexam.stats.benchmarks.depth import DepthRound, depth_by_round
 from peerexam.stats.core.estimate import Estimate
@@ -46,7 +45,7 @@ from peerexam.stats.ranking.ratings import rate
 from peerexam.stats.ranking.vote_count import VoteCount, count_votes, within_groups
 from peerexam.stats.ranking.votes import METHODS, PRIOR
 
-__all__ = ["ExamInfo", "FitnessLimits", "JudgeInfo", "TallySettings", "tally"]
+__all__ = ["ExamInfo", "JudgeInfo", "TallySettings", "tally"]
 
 SCHEMA = 1
 """Of `standings.json`."""
@@ -108,12 +107,13 @@ def tally(
     orderless = [name for name, info in judges.items() if info.one_verdict_is_enough]
     peers = rows_where(table.verdicts, ~on_own_answer(table.verdicts))
     pairs = combine_orders(peers, settings.disagreement, orderless)
-    twins = within(same, dict.fromkeys((*agents, *judges)))
-    sheets = judge_sheets(pools, pairs, settings, exam.seed, probes, twins)
+    same = within(same, dict.fromkeys((*agents, *judges)))
+    sheets = judge_sheets(pools, pairs, settings, exam.seed, probes, same)
     fit = [place for place, sheet in enumerate(sheets) if sheet.counts]
     quorum_met = sum(sheets[place].stands_for for place in fit) >= settings.quorum
     counted = fit if quorum_met else []
     first = _first_round(table.marks, table)
+    alone = [place for place, name in enumerate(pools.judges) if pools.stands_for[name] == 1]
     vote, ballots = _count(pools, pairs, first, counted, settings, exam.seed)
     marked = full_marks(first, settings.full_mark)
     rows = _standings(vote, marked, counted, agents, variants or {})
@@ -124,7 +124,7 @@ def tally(
         "seed": exam.seed,
         "status": exam.status,
         "status_reason": exam.status_reason,
-        "same_model": twins,
+        "same_model": same,
         "standings": rows,
         "no_standings": None
         if rows or _has_none_to_give(table, agents, counted)
@@ -139,9 +139,9 @@ def tally(
         "judges": [sheet.to_json() for sheet in sheets],
         "win_rates": win_rate_tables(table.positions, pairs, counted),
         "full_marks": full_mark_tables(marked, agents, tuple(judges)),
-        "home_advantage": _home_advantage(table, peers, counted, settings, exam.seed, twins),
+        "home_advantage": _home_advantage(table, peers, counted, settings, exam.seed, same),
         "depth": depth_rows(_depth(pools.by_question, counted, settings)),
-        "agreement": agreement_rows(table, pairs, _by_name(pools)),
+        "agreement": agreement_rows(table, pairs, alone),
         "benchmark": Benchmark(
             pools.by_question, questions, counted, settings, exam.seed
         ).to_json(),
@@ -162,11 +162,6 @@ def _first_round(marks: Marks, table: Gathered) -> Marks:
         overall=marks.overall[keep],
         scores=marks.scores[keep],
     )
-
-
-def _by_name(pools: Pools) -> list[int]:
-    """The judges that are one each."""
-    return [place for place, name in enumerate(pools.judges) if pools.stands_for[name] == 1]
 
 
 def _count(
@@ -435,7 +430,7 @@ def _home_advantage(
     )
     others = third_parties(heard, same)
     return [
-        {"agent": name, **estimate_json(estimate), "third_parties": others[name].to_json()}
+        {"agent": name, **estimate_json(estimate), "third_parties": others[name]}
         for name, estimate in zip(peers.agents, found, strict=True)
     ]
 

@@ -19,7 +19,7 @@ from peerexam.errors import BudgetReachedError, CallError, ConfigError, SetupErr
 from peerexam.examiners.prompting.library import PromptLibrary
 from peerexam.protocols.config.checks import PLAYS_DIRECTLY, agent_spec
 from peerexam.protocols.config.models import AgentConfig, ExamConfig, Limits, Questions
-from peerexam.protocols.run.setup import Stage, stage
+from peerexam.protocols.run.setup import Setup, set_up
 from peerexam.protocols.session.concurrency import in_order
 from peerexam.protocols.session.progress import Progress
 from peerexam.runfolder import RunFolder
@@ -73,7 +73,7 @@ class Study:
     prompts: PromptLibrary
     window: int
     fingerprints: Mapping[str, Mapping[str, Json]]
-    scene: Stage
+    scene: Setup
 
     def lost(self) -> dict[str, str]:
         """Why agents were given up, by their name."""
@@ -158,7 +158,7 @@ async def studying(
     if run.config_path.exists():
         raise SetupError(f"{folder} holds an exam: name another folder for the study")
     run.create()
-    async with stage(config, run, db=db, agents=agents, progress=progress) as scene:
+    async with set_up(config, run, db=db, agents=agents, progress=progress) as scene:
         yield Study(
             scene.agents, scene.prompts, scene.window, dict(scene.fingerprints), scene=scene
         )

@@ -12,7 +12,7 @@ from peerexam.examiners.judging.by_prompt import PromptJudge
 from peerexam.examiners.prompting.rubric import Rubric, load_rubric
 from peerexam.protocols.config.models import AgentConfig, ExamConfig, Questions
 from peerexam.protocols.exam.injection_probe import ProbePlan, by_judge, probe_judges
-from peerexam.protocols.run.setup import stage
+from peerexam.protocols.run.setup import set_up
 from peerexam.protocols.session.progress import Progress
 from peerexam.protocols.standings.as_json import plain
 from peerexam.records import Probe
@@ -109,12 +109,12 @@ async def probe_agents(
     chosen = [name for name in judges if not names or name in names]
     rubric = load_rubric(config.judging.rubric) if config.judging.rubric else Rubric()
     folder.create()
-    async with stage(
-        config, folder, db=db, agents=agents, progress=progress, playing=chosen
+    async with set_up(
+        config, folder, db=db, agents=agents, progress=progress, only=chosen
     ) as scene:
-        probes = by_judge(await probe_judges(scene.cast.judges, plan))
+        probes = by_judge(await probe_judges(scene.roles.judges, plan))
         by_prompt = {
-            name for name, one in scene.cast.judges.items() if isinstance(one, PromptJudge)
+            name for name, one in scene.roles.judges.items() if isinstance(one, PromptJudge)
         }
     by = {agent.name: agent.judge.by for agent in config.agents}
     return [

@@ -9,7 +9,7 @@ from peerexam.calls import Json
 from peerexam.protocols.config.models import ExamConfig
 from peerexam.protocols.config.prices import quotes
 from peerexam.protocols.planning.plan import cost_of
-from peerexam.protocols.planning.ranges import Span, total
+from peerexam.protocols.planning.ranges import Range, total
 
 CHARACTERS_PER_TOKEN = 4
 """How long a token is taken to be."""
@@ -29,9 +29,9 @@ class StudyWork:
 
     agent: str
     task: str
-    calls: Span
-    prompt_tokens: Span
-    completion_tokens: Span
+    calls: Range
+    prompt_tokens: Range
+    completion_tokens: Range
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +45,11 @@ class StudyPlan:
     """
 
     work: tuple[StudyWork, ...]
-    costs: tuple[Span | None, ...]
+    costs: tuple[Range | None, ...]
     assumptions: tuple[str, ...] = ()
 
     @property
-    def calls(self) -> Span:
+    def calls(self) -> Range:
         """All calls."""
         return total([one.calls for one in self.work])
 
@@ -89,7 +89,7 @@ def study_plan(
     return StudyPlan(tuple(work), costs, (*assumptions, words))
 
 
-def _rounded(span: Span, digits: int) -> dict[str, Json]:
+def _rounded(span: Range, digits: int) -> dict[str, Json]:
     def number(value: float) -> float | int:
         return round(value, digits) if digits else round(value)
 

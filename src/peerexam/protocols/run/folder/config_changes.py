@@ -56,7 +56,7 @@ def _changed_files(
 ) -> Iterator[str]:
     for name in sorted({*was, *now}):
         if was.get(name) != now.get(name) and not (of_questions and name == "judging.rubric"):
-            yield f"{name}: its content is not what it was"
+            yield f"{name}: its content has changed"
 
 
 def _choices(
@@ -75,13 +75,13 @@ def _choices(
         )
     elif command in ("run", "generate") and not inputs_too:
         yield (
-            f"Go on with the settings of the folder: peerexam {command} {path / 'exam.yaml'} "
+            f"Continue with the settings of the folder: peerexam {command} {path / 'exam.yaml'} "
             f"--out {path}. Or choose another folder with --out, or replace the results with "
             "--replace."
         )
     else:
         yield "Choose another folder with --out, or replace the results with --replace."
-    yield "What was answered stays in the ledger, and is not asked or paid for again."
+    yield "Answers stay in the ledger, and are not asked or paid for again."
 
 
 def _listed(names: set[str]) -> str:
@@ -109,15 +109,13 @@ def _changes(old: Json, new: Json, place: tuple[str, ...]) -> Iterator[str]:
     if isinstance(old, Mapping) and isinstance(new, Mapping):
         for key in dict.fromkeys((*old, *new)):
             if place == ("agents",) and (key not in old or key not in new):
-                yield f"agent '{key}' is {'new' if key in new else _gone(old[key])}"
+                joined = key in old and old[key].get("joined")
+                gone = f"not in this config{', and joined by peerexam add' if joined else ''}"
+                yield f"agent '{key}' is {'new' if key in new else gone}"
             else:
                 yield from _changes(old.get(key), new.get(key), (*place, key))
     elif old != new:
         yield f"{'.'.join(place)}: {_short(old)} → {_short(new)}"
-
-
-def _gone(agent: Mapping[str, Json]) -> str:
-    return f"not in this config{', and joined by peerexam add' if agent.get('joined') else ''}"
 
 
 def _short(value: Json) -> str:

@@ -57,7 +57,7 @@ def begun_manifest(config: ExamConfig) -> dict[str, Json]:
         "kind": "dataset",
         "exam": config.name,
         "status": "partial",
-        "status_reason": "the questions are not set yet: the same command goes on with it",
+        "status_reason": "the questions are not generated yet: run the same command to continue",
     }
 
 

@@ -120,7 +120,7 @@ def _alone(path: Path) -> Iterator[None]:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise SetupError(
-                f"another run is at work in {path}: wait for its end, or {_ELSEWHERE}"
+                f"another run is using {path}: wait until it ends, or {_ELSEWHERE}"
             ) from None
         except OSError:
             pass  # a file system without locks
@@ -134,12 +134,12 @@ def _check_kind(folder: RunFolder, kind: FolderKind) -> None:
     if held is None or held == kind:
         return
     words = {"run": "a run", "dataset": "a data set"}
-    what, mend = f"{words[held]}, not {words[kind]}", _ELSEWHERE
+    what, fix = f"{words[held]}, not {words[kind]}", _ELSEWHERE
     if _is_begun(folder):
         command = {"run": "run", "dataset": "generate"}[held]
-        what = f"{words[held]} that has not come to its end, not {words[kind]}"
-        mend = f"`peerexam {command}` with the same config and folder goes on with it, or {mend}"
-    raise SetupError(f"{folder.path} holds {what}: {mend}")
+        what = f"{words[held]} that is not finished, not {words[kind]}"
+        fix = f"`peerexam {command}` with the same config and folder resumes it, or {fix}"
+    raise SetupError(f"{folder.path} holds {what}: {fix}")
 
 
 def _kind_of(folder: RunFolder) -> FolderKind | None:

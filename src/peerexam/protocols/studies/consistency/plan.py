@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from peerexam.examiners.prompting.library import PromptLibrary
 from peerexam.protocols.config.models import ExamConfig
-from peerexam.protocols.planning.ranges import Span, exactly
+from peerexam.protocols.planning.ranges import Range, exactly
 from peerexam.protocols.studies.consistency.answering_sums import sum_prompt
 from peerexam.protocols.studies.consistency.hypothetical import TEMPLATES, Asking
 from peerexam.protocols.studies.consistency.programs import Example, GeoItem, program_prompt
@@ -50,7 +50,7 @@ def sums_plan(config: ExamConfig, graphs: Sequence[ArithmeticGraph]) -> StudyPla
         for agent in config.agents
         for task, texts, calls in (
             ("initial prompts", initial, exactly(len(initial))),
-            ("self-knowledge prompts", pairs, Span(0, len(pairs), len(pairs))),
+            ("self-knowledge prompts", pairs, Range(0, len(pairs), len(pairs))),
             ("order and association", variants, exactly(len(variants))),
         )
     ]
@@ -80,7 +80,7 @@ def hypothetical_plan(config: ExamConfig, asking: Asking) -> StudyPlan:
         for task, calls, characters, tokens in (
             ("prompts", exactly(count), length, reply),
             ("templates", exactly(count * len(TEMPLATES)), told, reply),
-            ("choices", Span(0, count, count), offered, _CHOICE_TOKENS),
+            ("choices", Range(0, count, count), offered, _CHOICE_TOKENS),
         )
         for size in [CHARACTERS_PER_TOKEN * count]
     ]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from peerexam.examiners.discrimination.choosing import choosing, solving
 from peerexam.examiners.prompting.library import PromptLibrary
 from peerexam.protocols.config.models import ExamConfig
-from peerexam.protocols.planning.ranges import Span, exactly
+from peerexam.protocols.planning.ranges import Range, exactly
 from peerexam.protocols.studies.discrimination.answer_scoring import kinds_of_judges
 from peerexam.protocols.studies.discrimination.protocol import Discrimination
 from peerexam.protocols.studies.discrimination.variations import PLAIN, Variation
@@ -93,7 +93,7 @@ class _Counting:
         reply = variation.max_tokens(settings.task) // 2
         # Where no candidate is wrong, simplified is the plain prompt.
         least = 0 if variation.simplified and plain_too else calls
-        count, prompt = Span(least, calls, calls), self._choosing_tokens(variation)
+        count, prompt = Range(least, calls, calls), self._choosing_tokens(variation)
         return StudyWork(name, purpose, count, count * prompt, count * reply)
 
     def _judgements(self, kind: str, name: str) -> StudyWork:
@@ -101,7 +101,7 @@ class _Counting:
         least = len(settings.items)
         most = least * settings.candidates * len(settings.agents)
         reply = _RATING_WORDS if kind == "rating" else _JUDGE_WORDS
-        calls = Span(least, most, 2 * most)
+        calls = Range(least, most, 2 * most)
         prompt = _JUDGE_PROMPT + self.answer
         return StudyWork(name, f"judging {kind}", calls, calls * prompt, calls * reply)
 

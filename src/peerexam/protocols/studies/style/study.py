@@ -14,7 +14,7 @@ from peerexam.errors import SetupError
 from peerexam.examiners.style import ModelContentChecker, ModelRewriter
 from peerexam.protocols.config.checks import PLAYS_DIRECTLY
 from peerexam.protocols.config.models import AgentConfig, ExamConfig, Questions
-from peerexam.protocols.run.setup import Stage, stage
+from peerexam.protocols.run.setup import Setup, set_up
 from peerexam.protocols.session.progress import Progress
 from peerexam.protocols.studies.style.protocol import Sample, Trials, probe_style
 from peerexam.protocols.studies.style.records import (
@@ -176,19 +176,19 @@ async def study_style(
         name="style", seed=seed, agents=cast.agents, questions=Questions(domains=("style",))
     )
     folder.create()
-    async with stage(config, folder, db=db, agents=agents, progress=progress) as scene:
+    async with set_up(config, folder, db=db, agents=agents, progress=progress) as scene:
         trials = await probe_style(
             samples,
             ModelRewriter(scene.agents[cast.rewriter], scene.prompts, seed),
             ModelContentChecker(scene.agents[cast.checker], scene.prompts, seed),
-            {name: scene.cast.judges[name] for name in cast.judges},
+            {name: scene.roles.judges[name] for name in cast.judges},
             scene.window,
         )
         own = _with_the_rewriters_model(scene, cast)
     return _left(trials, cast, own, out, seed, confidence)
 
 
-def _with_the_rewriters_model(scene: Stage, cast: StyleCast) -> list[str]:
+def _with_the_rewriters_model(scene: Setup, cast: StyleCast) -> list[str]:
     """Judges that are the rewriter, or its model under another name."""
     rewriter = scene.fingerprints[cast.rewriter]
     return [

@@ -16,7 +16,7 @@ from peerexam.errors import SetupError
 from peerexam.examiners.base import Judge
 from peerexam.ledger.base import Ledger
 from peerexam.protocols.config.models import AgentConfig, ExamConfig, Questions
-from peerexam.protocols.run.setup import stage
+from peerexam.protocols.run.setup import set_up
 from peerexam.protocols.session.concurrency import in_order, together
 from peerexam.protocols.session.progress import Progress
 from peerexam.protocols.studies.trust.measures import CallCost, Judgements
@@ -82,8 +82,8 @@ async def judge_labels(
     if not judgements_asked(labels):
         raise SetupError("there is no answer with a text that a judge could judge")
     folder.create()
-    async with stage(config, folder, db=db, agents=agents, progress=progress) as scene:
-        judges = list(scene.cast.judges.values())
+    async with set_up(config, folder, db=db, agents=agents, progress=progress) as scene:
+        judges = list(scene.roles.judges.values())
         found = await together(_judge(judge, labels) for judge in judges)
         costs = {
             judge.name: [await _cost(scene.ledger, one) for one in part if isinstance(one, Verdict)]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from peerexam.examiners.mistakes.step_writing import ThoughtPrompts
 from peerexam.examiners.prompting.library import PromptLibrary
 from peerexam.protocols.config.models import ExamConfig
-from peerexam.protocols.planning.ranges import Span, total
+from peerexam.protocols.planning.ranges import Range, total
 from peerexam.protocols.studies.mistakes.backtracking.locators import Location, given_locations
 from peerexam.protocols.studies.mistakes.backtracking.protocol import step_bound
 from peerexam.protocols.studies.mistakes.backtracking.study import Backtracking, check_backtracking
@@ -59,15 +59,15 @@ def _places(work: Backtracking) -> dict[str, set[Location]]:
 
 def _one(
     work: Backtracking, trace: Trace, where: int, prompts: ThoughtPrompts
-) -> tuple[Span, Span, Span]:
+) -> tuple[Range, Range, Range]:
     """Calls, prompt tokens and reply tokens of one trace taken up at one place."""
     after = len(trace.steps) - where - 1
     most = step_bound(trace) - where - 1
-    calls = Span(work.samples, work.samples + after, work.samples + most)
+    calls = Range(work.samples, work.samples + after, work.samples + most)
     start = len(prompts.next_after(trace.task, trace.input, trace.steps[:where]).text)
     step = _mean_length(trace.steps)
     grown = [start * work.samples + _growing(start, step, more) for more in (0, after, most)]
-    tokens = Span(*grown) * (1 / CHARACTERS_PER_TOKEN)
+    tokens = Range(*grown) * (1 / CHARACTERS_PER_TOKEN)
     return calls, tokens, calls * (step / CHARACTERS_PER_TOKEN)
 
 

@@ -8,7 +8,7 @@ from itertools import accumulate
 from peerexam.examiners.mistakes.finding import FinderPrompts, Method, Problem, numbered
 from peerexam.examiners.prompting.library import PromptLibrary
 from peerexam.protocols.config.models import ExamConfig
-from peerexam.protocols.planning.ranges import Span, exactly, total
+from peerexam.protocols.planning.ranges import Range, exactly, total
 from peerexam.protocols.studies.mistakes.finding.protocol import Finding
 from peerexam.protocols.studies.plan import CHARACTERS_PER_TOKEN, StudyPlan, StudyWork, study_plan
 from peerexam.tasks.mistakes.traces import Trace, by_task
@@ -49,10 +49,12 @@ def finding_plan(config: ExamConfig, finding: Finding) -> StudyPlan:
     return study_plan(config, work, ASSUMPTIONS)
 
 
-def _counted(traces: Sequence[Trace], method: Method, prompts: FinderPrompts) -> tuple[Span, Span]:
+def _counted(
+    traces: Sequence[Trace], method: Method, prompts: FinderPrompts
+) -> tuple[Range, Range]:
     """Calls and prompt tokens over all traces."""
-    spans: list[Span] = []
-    tokens: list[Span] = []
+    spans: list[Range] = []
+    tokens: list[Range] = []
     for of in by_task(traces).values():
         around = _around(of[0], method, prompts)
         for trace in of:
@@ -60,18 +62,18 @@ def _counted(traces: Sequence[Trace], method: Method, prompts: FinderPrompts) ->
             lengths = _prompt_lengths(trace, method, around)
             spans.append(calls)
             tokens.append(
-                Span(*(lengths[round(n) - 1] for n in (calls.least, calls.expected, calls.most)))
+                Range(*(lengths[round(n) - 1] for n in (calls.least, calls.expected, calls.most)))
                 * (1 / CHARACTERS_PER_TOKEN)
             )
     return total(spans), total(tokens)
 
 
-def _calls(trace: Trace, method: Method) -> Span:
+def _calls(trace: Trace, method: Method) -> Range:
     if method == "trace":
         return exactly(1)
     steps = len(trace.steps)
     found = steps if trace.mistake_index is None else trace.mistake_index + 1
-    return Span(1, found, steps)
+    return Range(1, found, steps)
 
 
 def _prompt_lengths(trace: Trace, method: Method, around: int) -> list[int]:
