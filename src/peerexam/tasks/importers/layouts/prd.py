@@ -22,7 +22,7 @@ from peerexam.calls import Json
 from peerexam.errors import RecordFileError, SetupError
 from peerexam.records import Answer, Question, Verdict, Winner
 from peerexam.runfolder import read_jsonl
-from peerexam.tasks.importers.imported import Imported, ImportSummary, write_imported
+from peerexam.tasks.importers.imported import Imported
 
 _WINNERS: Mapping[Json, Winner] = {1: "first", 2: "second", 3: "tie"}
 _HUMANS = "human"
@@ -46,15 +46,6 @@ class _Ratings:
     first: str
     second: str
     path: Path
-
-
-def import_prd(source: Path, out: Path) -> ImportSummary:
-    """Leave a PRD folder as a run's folder.
-
-    Raises:
-        SetupError: The source is not of that layout, or another run stands in `out`.
-    """
-    return write_imported("prd", source.resolve().name, read_prd(source), out)
 
 
 def read_prd(source: Path) -> Imported:
