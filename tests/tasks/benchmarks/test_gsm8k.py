@@ -130,7 +130,7 @@ def test_a_broken_row_is_named(tmp_path: Path) -> None:
     path.write_text("", encoding="utf-8")
     with pytest.raises(SetupError, match="no question of GSM8K"):
         GSM8K.read(path)
-    with pytest.raises(SetupError, match="cannot be read"):
+    with pytest.raises(SetupError, match="there is no file"):
         GSM8K.read(tmp_path / "none.jsonl")
 
 
