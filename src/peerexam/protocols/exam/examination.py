@@ -32,7 +32,7 @@ class Cast:
     def waits(self) -> bool:
         """Whether anyone's work takes time in which another could begin."""
         players = (*self.examiners.values(), *self.examinees.values(), *self.judges.values())
-        return not all(getattr(player, "plays_at_once", False) for player in players)
+        return not all(getattr(player, "never_waits", False) for player in players)
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ from peerexam.examiners.judging.by_prompt import JudgingOptions
 from peerexam.examiners.prompting.library import PromptLibrary
 from peerexam.examiners.prompting.rubric import Rubric, load_rubric
 from peerexam.examiners.questions.writing import SettingOptions
-from peerexam.examiners.simulated.participants import SimPlayer, build_sim_players
+from peerexam.examiners.simulated.participants import SimParticipant, simulated_participants
 from peerexam.ledger.base import Ledger
 from peerexam.ledger.opening import ledger_to_ask_with
 from peerexam.protocols.config.checks import HANDED_OVER, PLAYS_DIRECTLY, agent_spec
@@ -214,9 +214,9 @@ def _cast(config: ExamConfig, players: Mapping[str, Player]) -> Cast:
     )
 
 
-def _simulated(config: ExamConfig, given: Mapping[str, Agent]) -> dict[str, SimPlayer]:
+def _simulated(config: ExamConfig, given: Mapping[str, Agent]) -> dict[str, SimParticipant]:
     specs = [agent_spec(agent) for agent in config.agents if agent.name not in given]
-    return build_sim_players(
+    return simulated_participants(
         (spec for spec in specs if spec.provider == PLAYS_DIRECTLY), config.seed
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from peerexam.calls import Json
-from peerexam.examiners.simulated.participants import SimPlayer
+from peerexam.examiners.simulated.participants import SimParticipant
 from peerexam.examiners.simulated.spec import SimSpec
 from peerexam.protocols.exam.examination import Cast, Rules, examine
 from peerexam.protocols.questions.sealing import set_questions
@@ -30,7 +30,7 @@ async def hold_exam(
     Returns:
         The content of `standings.json`.
     """
-    players = {name: SimPlayer(name, spec, seed, planted) for name, spec in planted.items()}
+    players = {name: SimParticipant(name, spec, seed, planted) for name, spec in planted.items()}
     paper = await set_questions(list(players.values()), [DOMAIN], per_author, "peer")
     cast, rules = Cast(players, players, players), Rules(seed=seed)
     blocks = [await examine(question, cast, rules) for question in paper.questions]

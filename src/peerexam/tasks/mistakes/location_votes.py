@@ -39,9 +39,9 @@ class LocationVotes:
 
     def majority(self, trace: str) -> tuple[int | None] | None:
         """The location with more than half of a trace's votes, in a tuple; None without one."""
-        cast = list(self.votes.get(trace, {}).values())
-        (place, most), *_ = Counter(cast).most_common(1) or [(None, 0)]
-        return (place,) if 2 * most > len(cast) else None
+        given = list(self.votes.get(trace, {}).values())
+        (place, most), *_ = Counter(given).most_common(1) or [(None, 0)]
+        return (place,) if 2 * most > len(given) else None
 
 
 def read_location_votes(path: Path, traces: Sequence[Trace]) -> LocationVotes:

@@ -147,20 +147,20 @@ class _Reading:
         question = self._question(number, row)
         annotator = row.cells.get("annotator", "").strip() or "annotator"
         names = self._answers(number, question.id, annotator, row)
-        sheet = (question.id, annotator, frozenset(names.values()))
+        labelled = (question.id, annotator, frozenset(names.values()))
         self.judged.add((question.id, annotator))
-        before = self.seen.setdefault(sheet, number)
+        before = self.seen.setdefault(labelled, number)
         if before != number:
             raise RecordFileError(
                 f"{annotator} judged these answers to the question in line {before}; an "
-                "'annotator' column tells several people apart",
+                "'annotator' column distinguishes several people",
                 self.path,
                 number,
             )
         try:
             self._rate(question.id, annotator, names, row.ratings)
             order = parse_ranking(row.cells.get("ranking", ""), len(names))
-            self._hear(question.id, names, row.verdicts)
+            self._add_verdicts(question.id, names, row.verdicts)
         except ValueError as error:
             raise RecordFileError(str(error), self.path, number) from error
         if order is None:
@@ -238,7 +238,7 @@ class _Reading:
             else:
                 self.ratings.append(Rating(question_id, name, annotator, *rating))
 
-    def _hear(
+    def _add_verdicts(
         self, question_id: str, names: Mapping[int, str], cells: Mapping[tuple[str, bool], str]
     ) -> None:
         """Take what judges said; rows of several annotators repeat it."""

@@ -124,10 +124,10 @@ def _rating_files(source: Path) -> tuple[list[_Ratings], tuple[str, ...]]:
             ratings = _ratings(judge, path)
             key = (judge, ratings.first, ratings.second)
             if key in chosen:
-                twin = chosen[key].path
-                if not twin.name.startswith("answer-"):
-                    raise SetupError(f"{path} holds the same comparisons as {twin.name}")
-                left_out.append(f"{folder.name}/{twin.name}: the same comparisons as {path.name}")
+                same = chosen[key].path
+                if not same.name.startswith("answer-"):
+                    raise SetupError(f"{path} holds the same comparisons as {same.name}")
+                left_out.append(f"{folder.name}/{same.name}: the same comparisons as {path.name}")
             chosen[key] = ratings
     if not chosen:
         raise SetupError(f"{source}: there is no file ratings-*/answer_A-vs-answer_B-*.jsonl")
