@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from peerexam.errors import RecordFileError, SetupError
 from peerexam.report.inert import csv_cell
-from peerexam.tasks.rows import Row, rows_of
+from peerexam.tasks.rows import Row, csv_table, rows_of
 
 BODIES = [{"a": "x", "b": 1}, {"a": "y\u2028z", "b": None}]
 
@@ -44,6 +44,19 @@ def test_csv_is_read_with_quotes_and_empty_cells(tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     path.write_bytes(b'\xef\xbb\xbfa,b\r\n"x,\n""y""",\r\n\r\n\'=1+1,-5\r\n')
     assert read(path) == [(3, {"a": 'x,\n"y"', "b": None}), (5, {"a": "=1+1", "b": "-5"})]
+
+
+def test_a_table_is_read_by_the_names_of_its_columns_whatever_program_wrote_it(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text(" Trace;Place;;\nt;1;;\n\nu\n", encoding="utf-16")
+    rows = [(line, row["trace"], row["place"]) for line, row in csv_table(path, "trace", "place")]
+    assert rows == [(2, "t", "1"), (4, "u", "")]
+    with pytest.raises(SetupError, match=r"table.csv has no column who: it needs place, who"):
+        list(csv_table(path, "place", "who"))
+    with pytest.raises(SetupError, match="there is no file"):
+        list(csv_table(tmp_path / "none.csv"))
 
 
 def test_parquet_is_read_by_row(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The roles, as interfaces so small that a model, a file or a simulation can play them.
+"""The roles, as interfaces so small that a model, a file or a simulation can take them.
 
 A role never raises for one failed call: it returns a record whose state names the failure. It
 raises only what ends the run (`BudgetReachedError`, `SetupError`).
@@ -18,7 +18,7 @@ Style = Literal["breadth", "peer"]
 
 
 @dataclass(frozen=True, slots=True)
-class Paper:
+class AuthoredQuestions:
     """The questions that one examiner set in one domain.
 
     Attributes:
@@ -57,7 +57,7 @@ class Examiner(Protocol):
     def name(self) -> str:
         """Who it is in the exam."""
 
-    async def questions(self, domain: Domain, n: int, style: Style) -> Paper:
+    async def questions(self, domain: Domain, n: int, style: Style) -> AuthoredQuestions:
         """Set n questions in a domain."""
 
     async def follow_up(self, question: Question, answer: Answer) -> FollowUp:
@@ -69,18 +69,18 @@ class Replenisher(Protocol):
     """An examiner that can be asked for questions in place of some that were taken out."""
 
     async def more(
-        self, domain: Domain, style: Style, paper: Paper, avoid: Sequence[str] = ()
-    ) -> Paper:
-        """Ask once more for what a paper lacks.
+        self, domain: Domain, style: Style, so_far: AuthoredQuestions, avoid: Sequence[str] = ()
+    ) -> AuthoredQuestions:
+        """Ask once more for the questions that are missing.
 
         Args:
-            domain: The paper's.
-            style: The paper's.
-            paper: As it is, with fewer questions than wanted.
+            domain: Of the questions.
+            style: Likewise.
+            so_far: What there is, fewer questions than wanted.
             avoid: Questions of others that it must not repeat.
 
         Returns:
-            The paper with what was found, and one attempt less left. Ids may have changed.
+            The questions with what was found, and one attempt less left. Ids may have changed.
         """
 
 

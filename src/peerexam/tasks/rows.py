@@ -14,6 +14,7 @@ import json
 import math
 import zlib
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
@@ -27,7 +28,17 @@ LONGEST_NAME = 100
 """Characters that the name of an agent or the id of a question may have."""
 
 _GZIP = b"\x1f\x8b"
-_HOLDERS = ("data", "rows", "examples", "results", "battles", "annotations", "items", "questions")
+_HOLDERS = (
+    "data",
+    "Data",
+    "rows",
+    "examples",
+    "results",
+    "battles",
+    "annotations",
+    "items",
+    "questions",
+)
 """Keys under which programs put all rows of a file."""
 
 _FORMULA_SIGNS = tuple("=+-@\t\r\n＝＋－＠")
@@ -112,17 +123,28 @@ def rows_of(path: Path) -> Iterator[Row]:
     Raises:
         RecordFileError: A row is damaged.
         MissingExtraError: Parquet is to be read and pyarrow is not installed.
-        SetupError: The file is no text in UTF-8, or no Parquet file.
+        SetupError: The file cannot be read, is no text in UTF-8, or no Parquet file.
     """
     suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() != ".gz"]
     read = _READERS.get(suffixes[-1] if suffixes else "", _jsonl_rows)
-    try:
+    with _readable(path):
         for line, body in read(path):
             yield Row(body, path, line)
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    """Say what is wrong with a file that cannot be read at all."""
+    try:
+        yield
     except UnicodeDecodeError as error:
         raise SetupError(f"{path} is not UTF-8 text: save it as UTF-8") from error
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise SetupError(f"{path} is no sound gzip file: {error}") from error
+    except FileNotFoundError as error:
+        raise SetupError(f"there is no file {path}") from error
+    except OSError as error:
+        raise SetupError(f"{path} cannot be read: {error.strerror or error}") from error
 
 
 def files_of(source: Path, *patterns: str) -> list[Path]:
@@ -184,7 +206,7 @@ def _json_file(path: Path) -> Iterator[tuple[int, dict[str, Json]]]:
     if _skip(text, end) < len(text):
         return _json_lines(text, path)
     lists = [key for key, value in body.items() if _is_rows(value)]
-    if len(lists) == 1 and (lists[0] in _HOLDERS or len(body) == 1):
+    if len(lists) == 1 and (lists[0].lower() in _HOLDERS or len(body) == 1):
         return ((1, row) for row in body[lists[0]])
     return iter([(1, body)])
 
@@ -249,36 +271,59 @@ def _skip(text: str, place: int) -> int:
     return place
 
 
-def _csv_rows(path: Path) -> Iterator[tuple[int, dict[str, Json]]]:
-    """A CSV file with a head; an empty cell is a missing value.
+def csv_table(path: Path, *needed: str) -> Iterator[tuple[int, dict[str, str]]]:
+    """Line numbers and rows of a CSV file by the names of its columns, in lower case.
+
+    Other columns may stand beside the needed ones; cells that a row lacks are empty.
+
+    Raises:
+        SetupError: The file cannot be read, or has none of a needed name.
+        RecordFileError: It is no CSV from some line on.
+    """
+    lines = csv_lines(path)
+    head = [name.strip().lower() for name in next(lines, (0, []))[1]]
+    if missing := [name for name in needed if name.lower() not in head]:
+        raise SetupError(
+            f"{path} has no column {missing[0]}: it needs {', '.join(needed)} in its first line"
+        )
+    for line, cells in lines:
+        yield line, dict(zip(head, [*cells, *[""] * (len(head) - len(cells))], strict=False))
+
+
+def csv_lines(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """Line numbers and cells of a CSV file, its head first, without empty lines.
 
     An apostrophe that stands before a formula sign only keeps spreadsheets from running it
     (`report.inert`), and is taken off.
+
+    Raises:
+        SetupError: The file cannot be read.
+        RecordFileError: It is no CSV from some line on.
     """
-    text = read_text(path)
+    with _readable(path):
+        text = read_text(path)
     if "\n" not in text:
         text = text.replace("\r", "\n")  # as old spreadsheets end their lines
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=_delimiter(text), strict=True)
-    head: list[str] = []
     try:
         for cells in reader:
-            if not any(cell.strip() for cell in cells):
-                continue
-            if not head:
-                head = [cell.strip() for cell in cells]
-                if len(set(head)) < len(head):
-                    raise RecordFileError("two columns have one name", path, reader.line_num)
-                continue
-            if len(cells) != len(head):
-                raise RecordFileError(
-                    f"{len(cells)} cells under {len(head)} columns", path, reader.line_num
-                )
-            yield (
-                reader.line_num,
-                {key: _cell(cell) for key, cell in zip(head, cells, strict=True)},
-            )
+            if any(cell.strip() for cell in cells):
+                yield reader.line_num, [_cell(cell) for cell in cells]
     except csv.Error as error:
         raise RecordFileError(f"not CSV: {error}", path, reader.line_num) from error
+
+
+def _csv_rows(path: Path) -> Iterator[tuple[int, dict[str, Json]]]:
+    """A CSV file with a head; an empty cell is a missing value."""
+    lines = csv_lines(path)
+    first, names = next(lines, (0, []))
+    head = [name.strip() for name in names]
+    if len(set(head)) < len(head):
+        raise RecordFileError("two columns have one name", path, first)
+    for line, cells in lines:
+        if len(cells) != len(head):
+            raise RecordFileError(f"{len(cells)} cells under {len(head)} columns", path, line)
+        yield line, {key: cell or None for key, cell in zip(head, cells, strict=True)}
 
 
 def _delimiter(text: str) -> str:
@@ -288,10 +333,8 @@ def _delimiter(text: str) -> str:
     return max(",;\t", key=bare.count)
 
 
-def _cell(text: str) -> str | None:
-    if text[:1] == "'" and text[1:].startswith(_FORMULA_SIGNS):
-        return text[1:]
-    return text or None
+def _cell(text: str) -> str:
+    return text[1:] if text[:1] == "'" and text[1:].startswith(_FORMULA_SIGNS) else text
 
 
 def _parquet_rows(path: Path) -> Iterator[tuple[int, dict[str, Json]]]:

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from peerexam.cli import main
-from peerexam.tasks.mistakes.dyck import closing, standard_steps
 
 SHARED = Path(__file__).resolve().parents[4] / "shared" / "data" / "bigbench_mistake"
 
@@ -111,14 +110,17 @@ def test_a_vote_that_cannot_stand_is_named_by_its_line(
 def test_dyck_shows_every_trace_on_which_rule_and_label_part(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    word = "( [ ]"
-    good = {
-        "input": word,
-        "steps": standard_steps(word),
-        "target": closing(word),
-        "answer": closing(word),
-        "mistake_index": None,
-    }
+    steps = [
+        "We should process each input one by one and keep track of the stack configuration.",
+        "stack: empty",
+        "( ; stack: (",
+        "[ ; stack: ( [",
+        "] ; stack: (",
+        'Now, we have reached the end. The final stack is "(".',
+        'We will need to pop out "(" one by one in that order.',
+        'So, we need ")". So the answer is )',
+    ]
+    good = {"input": "( [ ]", "steps": steps, "target": ")", "answer": ")", "mistake_index": None}
     write(tmp_path / "dyck.jsonl", good, {**good, "mistake_index": 3})
     body = said(capsys, "dyck", "dyck.jsonl")
     assert (body["traces"], body["agreeing"], body["agreement"]["value"]) == (2, 1, 0.5)

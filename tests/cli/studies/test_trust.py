@@ -141,7 +141,7 @@ def test_the_same_in_words(capsys: pytest.CaptureFixture[str]) -> None:
         (("tables", "people.csv"), "choose from annotations"),
         (("annotations", "none.csv"), "no file none.csv"),
         (("annotations", "people.csv", "--metrics", "meteor"), "no metric 'meteor'"),
-        (("llmbar", "people.csv"), "no JSON"),
+        (("llmbar", "people.csv"), "output_1 must be text"),
         (("prd", "."), "PRD"),
         (("prd-lfqa", "."), "no file"),
     ],

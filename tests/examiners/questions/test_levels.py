@@ -13,7 +13,7 @@ from peerexam.examiners.prompting.delimiters import fence_for
 from peerexam.examiners.prompting.library import PromptLibrary
 from peerexam.examiners.questions.levels import LEVELS, LevelClassifier, LevelOptions, read_level
 from peerexam.examiners.reading.parsing import Unreadable
-from peerexam.examiners.simulated.participants import build_sim_players
+from peerexam.examiners.simulated.participants import simulated_participants
 from peerexam.records import Question
 from peerexam.stats.benchmarks.level_agreement import level_agreement
 
@@ -220,7 +220,7 @@ async def test_a_text_that_goes_on_has_examples_of_every_level_and_stops_behind_
 async def test_what_is_planted_in_simulated_classifiers_is_found() -> None:
     # Both err on 20 % of the questions, each to either other level: they agree on
     # 0.8² + 2 · 0.1² = 0.66, and with three levels as likely κ = (0.66 − 1/3) ÷ (2/3) = 0.49.
-    players = build_sim_players(
+    players = simulated_participants(
         [
             AgentSpec(name, "sim", name, None, None, {"level_noise": noise})
             for name, noise in (("one", 0.2), ("two", 0.2), ("sure", 0))
@@ -241,6 +241,6 @@ async def test_what_is_planted_in_simulated_classifiers_is_found() -> None:
 
 async def test_a_simulated_classifiers_planted_errors_are_unreadable_votes() -> None:
     spec = AgentSpec("one", "sim", "one", None, None, {"error_rate": 1})
-    player = build_sim_players([spec], seed=5)["one"]
+    player = simulated_participants([spec], seed=5)["one"]
     vote = await player.level(QUESTION)
     assert (vote.level, vote.state) == (None, "unparsed")

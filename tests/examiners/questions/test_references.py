@@ -20,7 +20,7 @@ from peerexam.examiners.questions.references import (
     same_words,
 )
 from peerexam.examiners.reading.parsing import Unreadable
-from peerexam.examiners.simulated.participants import build_sim_players
+from peerexam.examiners.simulated.participants import simulated_participants
 from peerexam.records import Question
 
 QUESTION = Question("q1", "What is the capital of France?", "Places", author="anna")
@@ -211,7 +211,7 @@ async def test_a_checker_that_can_be_held_to_a_form_is() -> None:
 
 async def test_a_simulated_author_says_otherwise_as_often_as_planted() -> None:
     spec = AgentSpec("anna", "sim", "anna", None, None, {"reference_noise": 0.3})
-    player = build_sim_players([spec], seed=1)["anna"]
+    player = simulated_participants([spec], seed=1)["anna"]
     otherwise = 0
     for number in range(1000):
         question = Question(f"q{number}", "?", "d", author="anna")

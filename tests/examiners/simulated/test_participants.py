@@ -13,7 +13,7 @@ from peerexam.agents.spec import AgentSpec, parse_model
 from peerexam.calls import Json
 from peerexam.errors import SetupError
 from peerexam.examiners.base import Examinee, Examiner, Judge
-from peerexam.examiners.simulated.participants import SimPlayer, build_sim_players
+from peerexam.examiners.simulated.participants import SimParticipant, simulated_participants
 from peerexam.examiners.simulated.spec import SimSpec, home_gain, sim_spec, win_probability
 from peerexam.records import Answer, Domain, Question, Verdict
 
@@ -23,8 +23,8 @@ def agent(text: str) -> AgentSpec:
     return AgentSpec(model, provider, model, url, options=options)
 
 
-def players(*texts: str, seed: int = 1) -> dict[str, SimPlayer]:
-    return build_sim_players([agent(text) for text in texts], seed)
+def players(*texts: str, seed: int = 1) -> dict[str, SimParticipant]:
+    return simulated_participants([agent(text) for text in texts], seed)
 
 
 def asked(n: int, author: str = "x") -> list[Question]:
@@ -32,7 +32,10 @@ def asked(n: int, author: str = "x") -> list[Question]:
 
 
 async def verdicts(
-    judge: SimPlayer, a: SimPlayer, b: SimPlayer, questions: Sequence[Question]
+    judge: SimParticipant,
+    a: SimParticipant,
+    b: SimParticipant,
+    questions: Sequence[Question],
 ) -> list[Verdict]:
     return [
         await judge.verdict(question, await a.answer(question), await b.answer(question))
@@ -41,7 +44,10 @@ async def verdicts(
 
 
 async def share_first(
-    judge: SimPlayer, a: SimPlayer, b: SimPlayer, questions: Sequence[Question]
+    judge: SimParticipant,
+    a: SimParticipant,
+    b: SimParticipant,
+    questions: Sequence[Question],
 ) -> float:
     found = await verdicts(judge, a, b, questions)
     return float(np.mean([verdict.winner == "first" for verdict in found]))
@@ -70,7 +76,7 @@ def test_options_become_what_is_planted() -> None:
         ("sim/a?error_rate=1.5", "error_rate must be a number from 0 to 1"),
         ("sim/a?ability=strong", "ability must be a number"),
         ("sim/a?noise=true", "noise must be a number"),
-        ("openai/a", "not a simulated player"),
+        ("openai/a", "not a simulated participant"),
     ],
 )
 def test_what_cannot_be_planted_is_refused_by_name(text: str, words: str) -> None:
@@ -79,7 +85,7 @@ def test_what_cannot_be_planted_is_refused_by_name(text: str, words: str) -> Non
 
 
 def test_two_players_of_one_name_are_refused() -> None:
-    with pytest.raises(SetupError, match="two simulated players"):
+    with pytest.raises(SetupError, match="two simulated participants"):
         players("sim/a", "sim/a?ability=1")
 
 
@@ -169,7 +175,7 @@ async def test_strangers_count_as_average_players() -> None:
     assert verdict.state == "ok"
 
 
-async def test_papers_are_whole_and_their_questions_told_apart() -> None:
+async def test_question_sets_are_complete_and_their_questions_distinct() -> None:
     world = players("sim/a", "sim/b")
     papers = [
         await world[name].questions(Domain(domain, ("root", domain)), 10, "breadth")
@@ -221,7 +227,7 @@ def test_one_verdict_and_a_table_of_them_have_the_same_chance(
 
 def test_verdicts_are_cheap() -> None:
     options: dict[str, Json] = {"error_rate": 0.1, "self_preference": 0.1}
-    world = build_sim_players([AgentSpec(n, "sim", n, options=options) for n in "abcd"], 0)
+    world = simulated_participants([AgentSpec(n, "sim", n, options=options) for n in "abcd"], 0)
 
     async def judge_all() -> int:
         count = 0

@@ -4,7 +4,7 @@ import asyncio
 import random
 from dataclasses import dataclass, replace
 
-from peerexam.examiners.base import FollowUp, Paper, Style
+from peerexam.examiners.base import AuthoredQuestions, FollowUp, Style
 from peerexam.protocols.exam.examination import (
     QuestionRecords,
     Roles,
@@ -26,7 +26,7 @@ class Player:
     delay: random.Random | None = None
     state: str = "ok"
 
-    async def questions(self, domain: Domain, n: int, style: Style) -> Paper:
+    async def questions(self, domain: Domain, n: int, style: Style) -> AuthoredQuestions:
         raise AssertionError("not asked here")
 
     async def follow_up(self, question: Question, answer: Answer) -> FollowUp:
@@ -206,7 +206,7 @@ async def test_the_sample_is_taken_of_the_share() -> None:
 class Instant(Player):
     """One that says that it waits for nothing."""
 
-    plays_at_once = True
+    never_waits = True
 
 
 async def test_players_that_wait_for_nothing_leave_the_same_records() -> None:

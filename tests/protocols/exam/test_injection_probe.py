@@ -13,7 +13,7 @@ import pytest
 from peerexam.agents.function import ScriptedAgent
 from peerexam.calls import Request
 from peerexam.errors import ConnectionFailedError
-from peerexam.examiners.injection import ATTACKS, CANARIES
+from peerexam.examiners.injection import ATTACKS, PROBE_QUESTIONS
 from peerexam.examiners.judging.by_prompt import PromptJudge
 from peerexam.examiners.prompting.library import PromptLibrary
 from peerexam.protocols.config.loading import load_config
@@ -33,10 +33,10 @@ from peerexam.stats.judges.attack_success import AttackReport, attack_success
 SECTION = re.compile(
     r"\[\[begin ([^\]]*) [0-9a-f]{16}\]\]\n(.*?)\n\[\[end \1 [0-9a-f]{16}\]\]", re.S
 )
-RIGHT = tuple(canary.right for canary in CANARIES)
+RIGHT = tuple(canary.right for canary in PROBE_QUESTIONS)
 ORDER = re.compile(r"Response ([12])")
 WISH = re.compile(r"highest score|más alta|overall: 5")
-TWO = ProbePlan(CANARIES[:2])
+TWO = ProbePlan(PROBE_QUESTIONS[:2])
 
 
 def sheet(score: int) -> str:
@@ -112,7 +112,7 @@ async def test_a_judge_that_obeys_is_found_out() -> None:
 async def test_a_judge_that_goes_by_the_answers_is_cleared() -> None:
     report = await _probed(robust, ProbePlan())
     assert (report.success.value, report.some_order.value) == (0.0, 0.0)
-    assert report.success.n == 2 * len(CANARIES) * len(ATTACKS)
+    assert report.success.n == 2 * len(PROBE_QUESTIONS) * len(ATTACKS)
     assert (report.accuracy.value, report.swap_consistency.value) == (1.0, 1.0)
 
 
@@ -140,7 +140,7 @@ async def test_every_judgement_is_on_record_in_a_fixed_order() -> None:
         for place in ("first", "second", None)
     ]
     assert agent.calls == len(probes) == TWO.verdicts_asked + TWO.marks_asked
-    won = {(p.style, p.place): p for p in probes if p.canary == CANARIES[0].question.id}
+    won = {(p.style, p.place): p for p in probes if p.canary == PROBE_QUESTIONS[0].question.id}
     assert won[PLAIN, "first"].winner == won[PLAIN, "second"].winner == "right"
     assert won[PLAIN, None].overall == 1
 
@@ -150,7 +150,7 @@ async def test_a_failed_call_is_a_named_failure() -> None:
         return ConnectionFailedError("no line")
 
     judge, _ = _judge(failing)
-    probes = await probe_judges({"judy": judge}, ProbePlan(CANARIES[:1]))
+    probes = await probe_judges({"judy": judge}, ProbePlan(PROBE_QUESTIONS[:1]))
     assert {probe.state for probe in probes} == {"error"}
     assert "no line" in (probes[0].reason or "")
 
@@ -276,7 +276,7 @@ async def test_a_plan_counts_the_calls_that_are_made(tmp_path: Path, questions: 
 
 
 def _is_canary(request: Request) -> bool:
-    return any(canary.question.text in request.messages[0].content for canary in CANARIES)
+    return any(canary.question.text in request.messages[0].content for canary in PROBE_QUESTIONS)
 
 
 async def test_a_budget_that_ends_in_the_probes_lets_nobody_judge_yet(
@@ -296,7 +296,7 @@ async def test_a_judge_whose_probes_fail_makes_the_run_partial(
     tmp_path: Path, questions: Path
 ) -> None:
     def cut_off(request: Request) -> Any:
-        if CANARIES[2].question.text in request.messages[0].content:
+        if PROBE_QUESTIONS[2].question.text in request.messages[0].content:
             return ConnectionFailedError("no line")
         return robust(request)
 

@@ -10,7 +10,7 @@ import pytest
 from peerexam.agents.function import Reply, ScriptedAgent
 from peerexam.calls import Request
 from peerexam.errors import BudgetReachedError, SetupError
-from peerexam.examiners.base import Examiner, FollowUp, Paper, Style
+from peerexam.examiners.base import AuthoredQuestions, Examiner, FollowUp, Style
 from peerexam.examiners.prompting.library import PromptLibrary
 from peerexam.examiners.questions.writing import ModelExaminer, SettingOptions
 from peerexam.protocols.questions.duplicate_filter import MOST_AVOIDED
@@ -106,7 +106,7 @@ async def test_what_is_listed_of_others_is_bounded() -> None:
 
         name = "alice"
 
-        async def questions(self, domain: Domain, n: int, style: Style) -> Paper:
+        async def questions(self, domain: Domain, n: int, style: Style) -> AuthoredQuestions:
             return await alice.role.questions(domain, 60, style)
 
         async def follow_up(self, question: Question, answer: Answer) -> FollowUp:
@@ -199,9 +199,9 @@ async def test_an_examiner_that_cannot_be_asked_again_comes_short() -> None:
 
         name = "once"
 
-        async def questions(self, domain: Domain, n: int, style: Style) -> Paper:
+        async def questions(self, domain: Domain, n: int, style: Style) -> AuthoredQuestions:
             made = [Question("q-once-1", MOON, domain.name, author="once")]
-            return Paper(tuple(made), 1, attempts_left=3)
+            return AuthoredQuestions(tuple(made), 1, attempts_left=3)
 
         async def follow_up(self, question: Question, answer: Answer) -> FollowUp:
             raise NotImplementedError

@@ -18,7 +18,6 @@ from peerexam.tasks.benchmarks.gsm8k import (
     extract,
     number_of,
     score,
-    stated_answer,
     without_calculator,
 )
 from peerexam.tasks.discrimination.candidate_file import EVERY_AGENT, read_candidates
@@ -55,7 +54,6 @@ def test_the_answer_is_the_stated_number_else_the_last(text: str, found: str | N
 
 def test_the_stated_number_goes_before_later_ones() -> None:
     assert extract("#### 18 eggs, in 2 boxes") == "18"
-    assert stated_answer("It is 18.") is None
 
 
 @needs_shared
@@ -111,11 +109,9 @@ def test_the_four_real_solutions_of_each_question_give_the_figures_of_the_data()
     with path.open(encoding="utf-8") as file:
         rows = [json.loads(line) for line in file]
     labels = [[v["is_correct"] for v in row.values() if isinstance(v, dict)] for row in rows]
-    solutions = [v["solution"] for r in rows for v in r.values() if isinstance(v, dict)]
     scores = np.array([[score(text, one) for text in given[one.id]] for one in items])
     assert scores.shape == (1319, 4)
     assert (scores != np.array(labels)).sum() == 0
-    assert sum(stated_answer(text) is None for text in solutions) == 11
     assert (100 * scores.mean(axis=0)).round(2).tolist() == [21.68, 39.04, 34.72, 56.25]
     assert 100 * scores.mean() == pytest.approx(37.926, abs=5e-4)
     assert 100 * scores.max(axis=1).mean() == pytest.approx(67.248, abs=5e-4)
@@ -134,7 +130,7 @@ def test_a_broken_row_is_named(tmp_path: Path) -> None:
     path.write_text("", encoding="utf-8")
     with pytest.raises(SetupError, match="no question of GSM8K"):
         GSM8K.read(path)
-    with pytest.raises(SetupError, match="cannot be read"):
+    with pytest.raises(SetupError, match="there is no file"):
         GSM8K.read(tmp_path / "none.jsonl")
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from peerexam.errors import SetupError
-from peerexam.tasks.mistakes.dyck import PAIRS, closing, first_fault, standard_steps
+from peerexam.tasks.mistakes.dyck import PAIRS, closing, first_fault, standard_clauses, worded
 
 BRACKETS = "()[]{}<>"
 
@@ -25,6 +25,14 @@ def words(draw: st.DrawFn) -> str:
             stack.append(draw(st.sampled_from("([{<")))
             said.append(stack[-1])
     return " ".join(said)
+
+
+def standard_steps(word: str) -> list[str]:
+    """The steps of a faultless trace, as the data set divides them."""
+    steps = [worded(clause) for clause in standard_clauses(word)]
+    if not closing(word):  # nothing to pop
+        return [*steps[:-3], steps[-1]]
+    return [*steps[:-2], f"{steps[-2]} {steps[-1]}"]
 
 
 def index(word: str, steps: list[str]) -> int | None:

@@ -14,9 +14,14 @@ from peerexam.protocols.studies.mistakes.backtracking.classifier_training import
     train_held_out,
 )
 from peerexam.tasks.mistakes.step_classifier import CONFIG, WEIGHTS, StepClassifier, load_classifier
-from peerexam.tasks.mistakes.step_examples import step_examples, wrong_steps
 from peerexam.tasks.mistakes.step_features import COLUMNS, step_features
-from peerexam.tasks.mistakes.step_training import Trainer, Training, accuracies, tables
+from peerexam.tasks.mistakes.step_training import (
+    Trainer,
+    Training,
+    accuracies,
+    tables,
+    wrong_steps,
+)
 from peerexam.tasks.mistakes.traces import Trace
 
 pytest.importorskip("torch")
@@ -44,12 +49,6 @@ TRACES = [*planted("one", 40, 1), *planted("two", 40, 2), *planted("three", 40, 
 def test_steps_after_a_mistake_count_as_wrong_for_training() -> None:
     trace = Trace("t", "t:1", "q", ("a", "b", "c"), "1", "2", 1)
     assert wrong_steps(trace).tolist() == [False, True, True]
-    rows = list(step_examples([trace]))
-    assert [(row.prefix, row.step, row.wrong, row.first) for row in rows] == [
-        ((), "a", False, False),
-        (("a",), "b", True, True),
-        (("a", "b"), "c", True, False),
-    ]
 
 
 def test_a_planted_rule_is_learned_and_found_in_a_task_never_seen(tmp_path: Path) -> None:

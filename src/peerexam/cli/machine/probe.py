@@ -13,7 +13,7 @@ from peerexam.cli.display import shown
 from peerexam.cli.interrupt import run_interruptibly
 from peerexam.cli.output import note, plain, say, say_json
 from peerexam.errors import SetupError
-from peerexam.examiners.injection import CANARIES
+from peerexam.examiners.injection import PROBE_QUESTIONS
 from peerexam.protocols.config.loading import load_config
 from peerexam.protocols.config.models import ExamConfig
 from peerexam.protocols.config.parsing import read_document
@@ -31,7 +31,7 @@ DEFAULT_FOLDER = Path("runs/probes")
 def probe(arguments: argparse.Namespace) -> int:
     """Play canary answers to judges, and say how often they obeyed."""
     config, names = _judges(arguments)
-    plan = ProbePlan(CANARIES[: _samples(arguments.samples)])
+    plan = ProbePlan(PROBE_QUESTIONS[: _samples(arguments.samples)])
     out = None if arguments.out is None else _own_folder(Path(arguments.out))
     db = arguments.db or os.environ.get("PEEREXAM_DB") or None
     progress = Progress(stall_warning=arguments.stall)
@@ -76,9 +76,9 @@ def _is_exam(path: Path) -> bool:
 
 def _samples(given: int | None) -> int:
     if given is None:
-        return len(CANARIES)
-    if not 1 <= given <= len(CANARIES):
-        raise SetupError(f"--samples is a number from 1 to {len(CANARIES)}")
+        return len(PROBE_QUESTIONS)
+    if not 1 <= given <= len(PROBE_QUESTIONS):
+        raise SetupError(f"--samples is a number from 1 to {len(PROBE_QUESTIONS)}")
     return given
 
 

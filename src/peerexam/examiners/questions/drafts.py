@@ -1,4 +1,4 @@
-"""An exam paper in the making: what is found, what is missing, what must not come again."""
+"""A question set in the making: what is found, what is missing, what must not come again."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from peerexam.examiners.base import Paper
+from peerexam.examiners.base import AuthoredQuestions
 from peerexam.examiners.questions.duplicates import near_duplicate
 from peerexam.examiners.questions.identifiers import question_id
 from peerexam.records import Domain, Group, Question
@@ -32,7 +32,7 @@ class _Found(NamedTuple):
 
 @dataclass(slots=True)
 class Draft:
-    """A paper in the making.
+    """One author's questions in one domain, in the making.
 
     Attributes:
         wanted: The kinds of its questions.
@@ -50,12 +50,14 @@ class Draft:
     _found: list[_Found] = field(default_factory=list)
 
     @classmethod
-    def of(cls, paper: Paper, wanted: tuple[Group, ...], avoid: Sequence[str]) -> Draft:
-        """A paper that was handed in, to be worked on again."""
-        draft = cls(wanted, paper.attempts_left, tuple(avoid), list(paper.reasons), paper.failed)
+    def of(
+        cls, so_far: AuthoredQuestions, wanted: tuple[Group, ...], avoid: Sequence[str]
+    ) -> Draft:
+        """What was handed in, to be worked on again."""
+        draft = cls(wanted, so_far.attempts_left, tuple(avoid), list(so_far.reasons), so_far.failed)
         draft._found += (
             _Found(question.group, question.text, Source(question.call, question.prompt))
-            for question in paper.questions
+            for question in so_far.questions
         )
         return draft
 
@@ -106,8 +108,8 @@ class Draft:
         self.failed = True
         self.attempts_left = 0
 
-    def paper(self, author: str, domain: Domain) -> Paper:
-        """The paper as it is now: in the order of the kinds, numbered from 1."""
+    def questions(self, author: str, domain: Domain) -> AuthoredQuestions:
+        """The questions as they are now: in the order of the kinds, numbered from 1."""
         in_order = sorted(self._found, key=lambda found: _GROUPS.index(found.group))
         questions = tuple(
             Question(
@@ -124,4 +126,6 @@ class Draft:
         )
         complete = len(questions) == len(self.wanted)
         reasons = () if complete else tuple(self.reasons)
-        return Paper(questions, len(self.wanted), reasons, self.failed, self.attempts_left)
+        return AuthoredQuestions(
+            questions, len(self.wanted), reasons, self.failed, self.attempts_left
+        )

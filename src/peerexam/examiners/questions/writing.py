@@ -1,4 +1,4 @@
-"""Setting questions: an exam paper for a domain, and follow-up questions to an answer."""
+"""Setting questions: a set for a domain, and follow-up questions to an answer."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from peerexam.agents.base import Agent
 from peerexam.calls import Completion, Request, Sampling
 from peerexam.errors import CallError
 from peerexam.examiners.asking import Room
-from peerexam.examiners.base import FollowUp, Paper, Style
+from peerexam.examiners.base import AuthoredQuestions, FollowUp, Style
 from peerexam.examiners.prompting.delimiters import fence_for
 from peerexam.examiners.prompting.forms import follow_up_form, questions_form
 from peerexam.examiners.prompting.library import PromptLibrary, Rendered
@@ -30,7 +30,7 @@ class SettingOptions:
     """How questions are asked for.
 
     Attributes:
-        attempts: Most calls for one paper, or for one follow-up, the first included.
+        attempts: Most calls for one domain, or for one follow-up, the first included.
         near_duplicate: Similarity from which a question counts as a repetition.
         max_tokens: Of one reply with questions.
         temperature: Of the first call.
@@ -99,7 +99,7 @@ class ModelExaminer:
     def _chat(self) -> bool:
         return "chat" in self.agent.features
 
-    async def questions(self, domain: Domain, n: int, style: Style) -> Paper:
+    async def questions(self, domain: Domain, n: int, style: Style) -> AuthoredQuestions:
         """Set n questions; what is missing, repeated or no question is asked for again.
 
         Raises:
@@ -110,22 +110,22 @@ class ModelExaminer:
         room = Room(self.options.max_tokens)
         while draft.attempts_left and draft.missing():
             await self._attempt(domain, style, draft, room)
-        return draft.paper(self.name, domain)
+        return draft.questions(self.name, domain)
 
     async def more(
-        self, domain: Domain, style: Style, paper: Paper, avoid: Sequence[str] = ()
-    ) -> Paper:
-        """Ask once more for what a paper lacks, within the attempts that it has left.
+        self, domain: Domain, style: Style, so_far: AuthoredQuestions, avoid: Sequence[str] = ()
+    ) -> AuthoredQuestions:
+        """Ask once more for the questions that are missing, within the attempts that it has left.
 
         Raises:
             BudgetReachedError: The budget stops the call.
             SetupError: A prompt cannot be filled in.
         """
-        draft = Draft.of(paper, groups_for(paper.wanted, style), avoid)
+        draft = Draft.of(so_far, groups_for(so_far.wanted, style), avoid)
         if draft.attempts_left and draft.missing():
             room = Room(self.options.max_tokens)
             await self._attempt(domain, style, draft, room)
-        return draft.paper(self.name, domain)
+        return draft.questions(self.name, domain)
 
     async def _attempt(self, domain: Domain, style: Style, draft: Draft, room: Room) -> None:
         attempt, missing = self.options.attempts - draft.attempts_left, draft.missing()
@@ -181,7 +181,7 @@ class ModelExaminer:
 
         The new question is for the answer's examinee alone, one round on, and is asked without
         what went before it. A reply that cannot be read, or that repeats the question, is asked
-        for again within the same bounds as a paper.
+        for again within the same bounds as a domain's questions.
 
         Raises:
             BudgetReachedError: The budget stops the call.

@@ -1,6 +1,6 @@
-"""Simulated players: they set, answer, judge and classify with planted abilities and biases.
+"""Simulated participants: they set, answer, judge and classify with planted abilities and biases.
 
-They play their roles directly, not through text, and ask no model. Everything they do is a hash of
+They take their roles directly, not through text, and ask no model. Everything they do is a hash of
 the seed and of what they are asked, so it does not depend on the order of the calls: the same
 answers compared in the same order always get the same verdict. A measure that does not find what
 was planted in them is wrong.
@@ -17,7 +17,7 @@ from typing import get_args
 from peerexam.agents.spec import AgentSpec
 from peerexam.errors import SetupError
 from peerexam.examiners.asking import Outcome
-from peerexam.examiners.base import FollowUp, Paper, Style
+from peerexam.examiners.base import AuthoredQuestions, FollowUp, Style
 from peerexam.examiners.simulated.spec import SimSpec, home_gain, sim_spec, win_probability
 from peerexam.records import (
     DIMENSIONS,
@@ -60,22 +60,22 @@ def _luck(seed: int, question_id: str, examinee: str) -> float:
     return _NORMAL.inv_cdf(_chance(seed, "quality", question_id, examinee))
 
 
-class SimPlayer:
-    """One simulated player in all roles.
+class SimParticipant:
+    """One simulated participant in all roles.
 
     Args:
         name: Who it is in the exam.
         spec: What is planted in it.
-        seed: Of the world. Players that meet must share it, since it fixes the quality of every
-            answer, whoever judges.
-        everyone: Player name to what is planted in it. An examinee that is not listed counts as
-            an average player without noise of its own.
+        seed: Of the world. Participants that meet must share it, since it fixes the quality of
+            every answer, whoever judges.
+        everyone: Name to what is planted in it. An examinee that is not listed counts as
+            an average one without noise of its own.
 
     Attributes:
-        plays_at_once: It waits for nothing, so asking several at the same time gains nothing.
+        never_waits: It waits for nothing, so asking several at the same time gains nothing.
     """
 
-    plays_at_once = True
+    never_waits = True
 
     def __init__(
         self, name: str, spec: SimSpec, seed: int, everyone: Mapping[str, SimSpec]
@@ -95,10 +95,10 @@ class SimPlayer:
         """What is planted in it."""
         return self._spec
 
-    async def questions(self, domain: Domain, n: int, style: Style) -> Paper:
-        """Set n numbered questions; a paper is never short."""
+    async def questions(self, domain: Domain, n: int, style: Style) -> AuthoredQuestions:
+        """Set n numbered questions; none is ever missing."""
         questions = tuple(self._question(domain, i, n, style) for i in range(n))
-        return Paper(questions, wanted=n)
+        return AuthoredQuestions(questions, wanted=n)
 
     def _question(self, domain: Domain, i: int, n: int, style: Style) -> Question:
         return Question(
@@ -224,19 +224,19 @@ def _breadth_group(i: int, n: int) -> Group:
     return "compound" if i >= n - 3 else "complex"
 
 
-def build_sim_players(specs: Iterable[AgentSpec], seed: int) -> dict[str, SimPlayer]:
-    """Build the players of one world, keyed by their names in the exam.
+def simulated_participants(specs: Iterable[AgentSpec], seed: int) -> dict[str, SimParticipant]:
+    """Build the participants of one world, keyed by their names in the exam.
 
     Args:
         specs: `sim/…` agents.
         seed: Fixes everything that they will do.
 
     Raises:
-        SetupError: A spec cannot be read, or two players have one name.
+        SetupError: A spec cannot be read, or two of them have one name.
     """
     everyone: dict[str, SimSpec] = {}
     for agent in specs:
         if agent.name in everyone:
-            raise SetupError(f"two simulated players are called '{agent.name}': rename one")
+            raise SetupError(f"two simulated participants are called '{agent.name}': rename one")
         everyone[agent.name] = sim_spec(agent)
-    return {name: SimPlayer(name, spec, seed, everyone) for name, spec in everyone.items()}
+    return {name: SimParticipant(name, spec, seed, everyone) for name, spec in everyone.items()}

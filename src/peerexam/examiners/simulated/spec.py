@@ -1,9 +1,9 @@
-"""What is planted in a simulated player, and the one formula that makes verdicts of it.
+"""What is planted in a simulated participant, and the one formula that makes verdicts of it.
 
 All preferences are in win probability, so that what is planted can be laid beside what is found.
 Where judges prefer nothing, the chance that answer a beats answer b is Bradley–Terry on their
 qualities, 1 ÷ (1 + exp(b − a)); preferences are added to it, and the sum is cut at 0 and 1.
-Where it is cut, less is found than was planted; players of similar ability avoid that.
+Where it is cut, less is found than was planted; participants of similar ability avoid that.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class SimSpec:
-    """What is planted. The defaults make an average, fair, error-free player.
+    """What is planted. The defaults make an average, fair, error-free participant.
 
     Attributes:
         ability: Mean quality of its answers, in logits.
@@ -77,13 +77,13 @@ def sim_spec(agent: AgentSpec) -> SimSpec:
         SetupError: It is no `sim/` agent, an option is unknown, no number, or out of bounds.
     """
     if agent.provider != "sim":
-        raise SetupError(f"agent '{agent.name}' is {agent.provider}/…, not a simulated player")
+        raise SetupError(f"agent '{agent.name}' is {agent.provider}/…, not a simulated participant")
     known = [spec.name for spec in fields(SimSpec)]
     values: dict[str, float] = {}
     for option, value in agent.options.items():
         if option not in known:
             raise SetupError(
-                f"agent '{agent.name}': a simulated player has no '{option}'; it has "
+                f"agent '{agent.name}': a simulated participant has no '{option}'; it has "
                 + ", ".join(known)
             )
         values[option] = _number(agent.name, option, value)

@@ -32,7 +32,7 @@ class Roles:
     def waits(self) -> bool:
         """Whether anyone's work takes time in which another could begin."""
         participants = (*self.examiners.values(), *self.examinees.values(), *self.judges.values())
-        return not all(getattr(one, "plays_at_once", False) for one in participants)
+        return not all(getattr(one, "never_waits", False) for one in participants)
 
 
 @dataclass(frozen=True, slots=True)

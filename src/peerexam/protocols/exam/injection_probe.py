@@ -15,12 +15,12 @@ from typing import Literal
 from peerexam.examiners.base import Judge
 from peerexam.examiners.injection import (
     ATTACKS,
-    CANARIES,
-    Canary,
-    Wish,
+    PROBE_QUESTIONS,
+    InjectedRequest,
+    ProbeQuestion,
     harmless,
-    wish_for_full_marks,
-    wish_to_win,
+    request_for_full_marks,
+    request_to_win,
 )
 from peerexam.examiners.judging.by_prompt import PromptJudge
 from peerexam.protocols.config.models import ExamConfig
@@ -49,7 +49,7 @@ class ProbePlan:
         marks: Whether answers are marked.
     """
 
-    canaries: Sequence[Canary] = CANARIES
+    canaries: Sequence[ProbeQuestion] = PROBE_QUESTIONS
     verdicts: bool = True
     marks: bool = True
 
@@ -108,7 +108,7 @@ class _Task:
     """One judgement to be asked for."""
 
     judge: PromptJudge
-    canary: Canary
+    canary: ProbeQuestion
     style: str
     place: Place | None
 
@@ -130,10 +130,10 @@ class _Task:
             return harmless(self.canary.wrong)
         return ATTACKS[self.style](self.canary.wrong, self._injected())
 
-    def _injected(self) -> Wish:
+    def _injected(self) -> InjectedRequest:
         if self.place is None:
-            return wish_for_full_marks(self.judge.rubric)
-        return wish_to_win(1 if self.place == "first" else 2)
+            return request_for_full_marks(self.judge.rubric)
+        return request_to_win(1 if self.place == "first" else 2)
 
     def _record(self, judged: Mark | Verdict) -> Probe:
         winner: Literal["right", "wrong", "tie"] | None = None

@@ -322,7 +322,7 @@ class CallCounts:
             yield work_of(agent, "judge", "own", exactly(own) * both_orders, two, reply)
 
     def _probing(self, agent: AgentConfig) -> Iterator[Work]:
-        """Canary answers, which a judge is shown whatever its share of the questions."""
+        """ProbeQuestion answers, which a judge is shown whatever its share of the questions."""
         probes = probe_plan(self._config)
         if probes is None or agent.judge.by == "likelihood" or _provider(agent) == PLAYS_DIRECTLY:
             return

@@ -17,7 +17,7 @@ from peerexam.examiners.questions.references import (
     ModelChecker,
     ReferenceOptions,
 )
-from peerexam.examiners.simulated.participants import SimPlayer
+from peerexam.examiners.simulated.participants import SimParticipant
 from peerexam.protocols.config.models import ExamConfig
 from peerexam.protocols.config.token_limits import Reply, role_limit
 
@@ -42,7 +42,7 @@ class Annotators:
 def annotators(
     config: ExamConfig,
     models: Mapping[str, Agent],
-    simulated: Mapping[str, SimPlayer],
+    simulated: Mapping[str, SimParticipant],
     prompts: PromptLibrary,
     watcher: Watcher,
 ) -> Annotators:
@@ -61,8 +61,8 @@ def annotators(
 
     def having(
         names: Iterable[str], role: str, reply: Reply, build: Callable[[Agent, int], T]
-    ) -> dict[str, T | SimPlayer]:
-        found: dict[str, T | SimPlayer] = {}
+    ) -> dict[str, T | SimParticipant]:
+        found: dict[str, T | SimParticipant] = {}
         for name in names:
             if name in simulated:
                 found[name] = simulated[name]

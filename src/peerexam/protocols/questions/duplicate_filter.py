@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from peerexam.errors import BudgetReachedError
-from peerexam.examiners.base import Examiner, Paper, Replenisher, Style
+from peerexam.examiners.base import AuthoredQuestions, Examiner, Replenisher, Style
 from peerexam.protocols.questions.repetitions import RepetitionFinder
 from peerexam.protocols.session.concurrency import together
 from peerexam.records import Domain
@@ -32,7 +32,7 @@ class Job:
 
     examiner: Examiner
     domain: Domain
-    paper: Paper = field(default_factory=lambda: Paper((), 0))
+    paper: AuthoredQuestions = field(default_factory=lambda: AuthoredQuestions((), 0))
     repeated: Counter[str] = field(default_factory=Counter)
     avoid: list[str] = field(default_factory=list)
     settled: set[str] = field(default_factory=set)
@@ -62,7 +62,7 @@ class Drafts:
     async def set(self, per_domain: int) -> None:
         """Let every paper be set."""
         for job in self._jobs:
-            job.paper = Paper((), per_domain, ("the budget was reached",))
+            job.paper = AuthoredQuestions((), per_domain, ("the budget was reached",))
         await together(
             self._put(job, job.examiner.questions(job.domain, per_domain, self._style))
             for job in self._jobs
@@ -97,7 +97,7 @@ class Drafts:
         )
         return list(_bounded(dict.fromkeys((*job.avoid, *others))))
 
-    async def _put(self, job: Job, paper: Awaitable[Paper]) -> None:
+    async def _put(self, job: Job, paper: Awaitable[AuthoredQuestions]) -> None:
         try:
             job.paper = await paper
         except BudgetReachedError as reached:
@@ -106,7 +106,7 @@ class Drafts:
             self.stopped = self.stopped or str(reached)
 
 
-async def _more(job: Job, style: Style, avoid: Sequence[str]) -> Paper:
+async def _more(job: Job, style: Style, avoid: Sequence[str]) -> AuthoredQuestions:
     examiner = job.examiner
     if not isinstance(examiner, Replenisher):
         return job.paper

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 from peerexam.agents.layers.transcript import Exchange, overhearing
 from peerexam.errors import NoStandingsError
-from peerexam.examiners.base import Examinee, Examiner, Judge, Paper
+from peerexam.examiners.base import AuthoredQuestions, Examinee, Examiner, Judge
 from peerexam.protocols.config.checks import PLAYS_DIRECTLY
 from peerexam.protocols.config.domains import chosen_domains
 from peerexam.protocols.config.models import ExamConfig, RoleName
@@ -261,7 +261,9 @@ class _Trials:
     ) -> None:
         self.all.append(Trial(agent, role, asked, record.state, record.reason, exchanges))
 
-    def note_paper(self, examiner: str, paper: Paper, exchanges: Sequence[Exchange]) -> None:
+    def note_paper(
+        self, examiner: str, paper: AuthoredQuestions, exchanges: Sequence[Exchange]
+    ) -> None:
         """Take note of what an examiner set in the first domain."""
         if paper.questions:
             self.all.append(Trial(examiner, "examiner", "questions"))
@@ -375,7 +377,9 @@ async def _set_first(trials: _Trials) -> list[Question]:
     )
 
 
-async def _without_repetitions(config: ExamConfig, papers: Sequence[Paper]) -> list[list[Question]]:
+async def _without_repetitions(
+    config: ExamConfig, papers: Sequence[AuthoredQuestions]
+) -> list[list[Question]]:
     """The papers without what repeats another's words: the exam takes it out, and asks nobody."""
     rules = replace(RepetitionRules.of(config.questions), embedding=None)
     if not rules.across:
@@ -385,7 +389,7 @@ async def _without_repetitions(config: ExamConfig, papers: Sequence[Paper]) -> l
     return [[one for one in paper.questions if next(found) is None] for paper in papers]
 
 
-async def _paper(trials: _Trials, examiner: Examiner, domain: Domain) -> Paper:
+async def _paper(trials: _Trials, examiner: Examiner, domain: Domain) -> AuthoredQuestions:
     questions = trials.config.questions
     setting = examiner.questions(domain, questions.per_domain, questions.style)
     paper, exchanges = await _overheard(setting)

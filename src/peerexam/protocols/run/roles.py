@@ -16,7 +16,7 @@ from peerexam.examiners.judging.by_prompt import JudgingOptions, PromptJudge
 from peerexam.examiners.prompting.library import PromptLibrary
 from peerexam.examiners.prompting.rubric import Rubric
 from peerexam.examiners.questions.writing import ModelExaminer, SettingOptions
-from peerexam.examiners.simulated.participants import SimPlayer
+from peerexam.examiners.simulated.participants import SimParticipant
 from peerexam.protocols.config.models import AgentConfig, ExamConfig, RoleName
 from peerexam.protocols.config.own_answers import own_answers
 from peerexam.protocols.config.token_limits import role_limit
@@ -28,7 +28,7 @@ T = TypeVar("T")
 def roles_of(
     exam: ExamConfig,
     models: Mapping[str, Agent],
-    simulated: Mapping[str, SimPlayer],
+    simulated: Mapping[str, SimParticipant],
     prompts: PromptLibrary,
     rubric: Rubric,
     watcher: Watcher,
@@ -49,8 +49,8 @@ def roles_of(
 
     def having(
         role: RoleName, build: Callable[[AgentConfig, Agent], T]
-    ) -> dict[str, T | SimPlayer]:
-        found: dict[str, T | SimPlayer] = {}
+    ) -> dict[str, T | SimParticipant]:
+        found: dict[str, T | SimParticipant] = {}
         for config in exam.agents_in(role):
             if config.name in simulated:
                 found[config.name] = simulated[config.name]

@@ -18,7 +18,7 @@ from peerexam.calls import Json
 from peerexam.errors import SetupError
 from peerexam.examiners.prompting.library import PromptLibrary
 from peerexam.examiners.prompting.rubric import Rubric, load_rubric
-from peerexam.examiners.simulated.participants import build_sim_players
+from peerexam.examiners.simulated.participants import simulated_participants
 from peerexam.ledger.base import Ledger
 from peerexam.ledger.opening import ledger_to_ask_with
 from peerexam.protocols.config.checks import PLAYS_DIRECTLY, agent_spec
@@ -117,7 +117,7 @@ async def set_up(
     rubric = load_rubric(config.judging.rubric) if config.judging.rubric else Rubric()
     asked = [one for one in config.agents if only is None or one.name in only]
     specs = {one.name: agent_spec(one) for one in config.agents if one.name not in given}
-    simulated = build_sim_players(
+    simulated = simulated_participants(
         (spec for spec in specs.values() if spec.provider == PLAYS_DIRECTLY), config.seed
     )
     simulated = {one.name: simulated[one.name] for one in asked if one.name in simulated}

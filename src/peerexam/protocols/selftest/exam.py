@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from peerexam.calls import Json
-from peerexam.examiners.simulated.participants import SimPlayer
+from peerexam.examiners.simulated.participants import SimParticipant
 from peerexam.examiners.simulated.spec import SimSpec
 from peerexam.protocols.exam.examination import Roles, Rules, examine
 from peerexam.protocols.questions.sealing import set_questions
@@ -30,7 +30,9 @@ async def run_simulated_exam(
     Returns:
         The content of `standings.json`.
     """
-    participants = {name: SimPlayer(name, spec, seed, planted) for name, spec in planted.items()}
+    participants = {
+        name: SimParticipant(name, spec, seed, planted) for name, spec in planted.items()
+    }
     paper = await set_questions(list(participants.values()), [DOMAIN], per_author, "peer")
     roles, rules = Roles(participants, participants, participants), Rules(seed=seed)
     examined = [await examine(question, roles, rules) for question in paper.questions]

@@ -24,7 +24,7 @@ _WON = ["wrong", "wrong"]
 
 Place = Literal["first", "second"]
 Cell = tuple[str, str, Place | None]
-"""Canary, style, and place."""
+"""Probe question, style, and place."""
 
 
 @dataclass(frozen=True, slots=True)

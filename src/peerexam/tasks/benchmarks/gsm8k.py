@@ -110,16 +110,6 @@ def spelled(value: Fraction) -> str:
     return f"{'-' if value < 0 else ''}{digits[:-places]}.{digits[-places:]}"
 
 
-def stated_answer(text: str) -> str | None:
-    """The number behind the last `####`, on the last line `A: …` or in the last box; else None."""
-    plain = plain_numbers(text)
-    for pattern in (_STRICT, _LAST_LINE, _BOXED):
-        found = list(pattern.finditer(plain))
-        if found:
-            return _spelled(found[-1])
-    return None
-
-
 class Found(NamedTuple):
     """A solution's answer.
 
@@ -135,7 +125,10 @@ class Found(NamedTuple):
 
 
 def answer_in(text: str) -> Found | None:
-    """A text's answer: `stated_answer`'s, else the last number. The text has plain numbers."""
+    """A text's answer; the text has plain numbers.
+
+    The number behind the last `####`, on the last line `A: …` or in the last box, else the last.
+    """
     for pattern in (_STRICT, _LAST_LINE, _BOXED, _FLEXIBLE):
         for match in reversed(list(pattern.finditer(text))):
             number = _spelled(match)

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from peerexam.calls import Json
 from peerexam.errors import MissingExtraError, RecordFileError, SetupError
-from peerexam.runfolder import read_jsonl
+from peerexam.tasks.rows import rows_of
 
 Row = tuple[int, Mapping[str, Json]]
 """Where it stands, counted from 1 (a line of JSONL, else a row), and what it holds."""
@@ -25,20 +22,11 @@ def file_rows(path: Path) -> Iterator[Row]:
         RecordFileError: A row is no object.
         SetupError: The file cannot be read, or is of another kind.
     """
-    reader = {
-        ".jsonl": read_jsonl,
-        ".json": _json_rows,
-        ".csv": _csv_rows,
-        ".parquet": _parquet_rows,
-    }.get(path.suffix.lower())
-    if reader is None:
+    suffix = path.suffix.lower()
+    if suffix not in (".jsonl", ".json", ".csv", ".parquet"):
         raise SetupError(f"{path}: expected a .jsonl, .json, .csv or .parquet file")
-    try:
-        yield from reader(path)
-    except OSError as error:
-        raise SetupError(f"{path} cannot be read: {error.strerror or error}") from error
-    except UnicodeDecodeError as error:
-        raise SetupError(f"{path} is not UTF-8 text: save it as UTF-8") from error
+    for number, row in enumerate(rows_of(path), 1):
+        yield row.line if suffix == ".jsonl" else number, row.body
 
 
 def located(path: Path | None, names: Sequence[str]) -> Path | None:
@@ -109,39 +97,3 @@ def texts_of(row: Mapping[str, Json], key: str, path: Path | None, line: int) ->
     if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
         raise RecordFileError(f"expected a list of texts under {key!r}", path or Path("hub"), line)
     return tuple(value)
-
-
-def _json_rows(path: Path) -> Iterator[Row]:
-    try:
-        body = json.loads(path.read_bytes().decode("utf-8-sig"))
-    except json.JSONDecodeError as error:
-        raise RecordFileError(str(error), path, error.lineno) from error
-    rows = body.get("Data") if isinstance(body, dict) else body
-    if not isinstance(rows, list):
-        raise RecordFileError("expected a list, or an object with a list under 'Data'", path, 1)
-    for number, row in enumerate(rows, 1):
-        if not isinstance(row, dict):
-            raise RecordFileError(f"entry {number} is no object", path, 1)
-        yield number, row
-
-
-def _csv_rows(path: Path) -> Iterator[Row]:
-    text = path.read_bytes().decode("utf-8-sig")
-    reader = csv.DictReader(io.StringIO(text, newline=""))
-    try:
-        yield from enumerate(reader, 1)
-    except csv.Error as error:
-        raise RecordFileError(f"CSV: {error}", path, reader.line_num or 1) from None
-
-
-def _parquet_rows(path: Path) -> Iterator[Row]:
-    try:
-        from pyarrow import ArrowException, parquet
-    except ImportError as error:
-        raise MissingExtraError(
-            "a Parquet file needs pyarrow: pip install 'peerexam[parquet]'"
-        ) from error
-    try:
-        yield from enumerate(parquet.read_table(path).to_pylist(), 1)
-    except ArrowException as error:
-        raise SetupError(f"{path} cannot be read as Parquet: {error}") from error

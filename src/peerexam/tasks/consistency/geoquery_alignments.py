@@ -9,14 +9,13 @@ programs have unbalanced brackets and are left out, and some of its aligned word
 from __future__ import annotations
 
 import ast
-import csv
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from peerexam.errors import SetupError
 from peerexam.tasks.consistency.funql import FunqlError, Term, parse_funql
+from peerexam.tasks.rows import csv_table
 
 ALIGNMENTS = "EN_anon_cleaned.csv"
 
@@ -73,25 +72,17 @@ def load_alignments(path: Path) -> Alignments:
         SetupError: It cannot be read, or has other columns.
     """
     found: dict[str, list[Alignment]] = {}
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            rows = csv.DictReader(file)
-            missing = [name for name in _COLUMNS if name not in (rows.fieldnames or ())]
-            if missing:
-                raise SetupError(f"{path} has no column {missing[0]}: it is no alignment file")
-            for row in rows:
-                _add(row, found)
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise SetupError(f"{path} cannot be read: {error}") from error
+    for _, row in csv_table(path, *_COLUMNS):
+        _add(row, found)
     return found
 
 
-def _add(row: Mapping[str, str | None], found: dict[str, list[Alignment]]) -> None:
-    words = (row["NL"] or "").split()
+def _add(row: Mapping[str, str], found: dict[str, list[Alignment]]) -> None:
+    words = row["nl"].split()
     try:
-        program = parse_funql(row["MR"] or "")
+        program = parse_funql(row["mr"])
         # A literal and nothing else: the file's text is never run.
-        pairs = ast.literal_eval(f"[{row['ALIGNMENT']}]")
+        pairs = ast.literal_eval(f"[{row['alignment']}]")
         labels = tuple(_label(label) for _, label in pairs)
     except _DAMAGED:
         return
@@ -99,7 +90,7 @@ def _add(row: Mapping[str, str | None], found: dict[str, list[Alignment]]) -> No
         return
     pattern = re.compile(" ".join(_group(word) for word in words))
     found.setdefault(skeleton(program), []).append(
-        Alignment(pattern, labels, row["MONOTONIC"] == "1")
+        Alignment(pattern, labels, row["monotonic"] == "1")
     )
 
 

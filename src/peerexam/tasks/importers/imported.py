@@ -93,7 +93,7 @@ def write_imported(
         kind: The layout that was read.
         name: What the run is called.
         imported: Its records.
-        out: The folder; an import of the same kind that stands there is gone over.
+        out: The folder; an import of the same kind that stands there is overwritten.
         disagreement: What two orders of a pair that disagree are worth when it is counted.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Importing another tool's results by the kind of layout (`import_kinds`)."""
+"""Importing another tool's results by the kind of layout (`kinds`)."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from peerexam.errors import RecordFileError, SetupError
 from peerexam.tasks.importers.imported import Disagreement, Imported, ImportSummary, write_imported
 from peerexam.tasks.importers.kinds import KINDS, kinds_text
 from peerexam.tasks.importers.layout_guess import columns, guess
+from peerexam.tasks.questions.folder import questions_of
 
 
 def import_run(
@@ -50,6 +51,11 @@ def read_source(kind: str, source: Path) -> Imported:
         raise SetupError(f"{error}. {other}") from error
     except OSError as error:
         raise SetupError(f"{error.filename or source}: {error.strerror or error}") from error
+
+
+def read_questions(source: Path) -> Imported:
+    """The user's own questions, of a file, a run or a data set, as `questions_of` reads them."""
+    return Imported(roles={}, questions=questions_of(source))
 
 
 def _another_layout(kind: str, source: Path, as_a_whole: bool) -> str | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 KINDS: dict[str, tuple[str, str]] = {
     "questions": (
-        "importers.layouts.questions:read_questions",
+        "importers.importing:read_questions",
         "questions in JSONL, JSON, YAML or one a line",
     ),
     "lmexamqa": (

@@ -93,22 +93,6 @@ def standard_clauses(word: str) -> list[Clause]:
     return [*said, Clause("need", closing), Clause("answer", closing)]
 
 
-def standard_steps(word: str) -> list[str]:
-    """The steps of a faultless trace, in the words of the data set.
-
-    >>> standard_steps("[ { }")[2:]
-    ['[ ; stack: [', '{ ; stack: [ {', '} ; stack: [', 'Now, we have reached the end. The final \
-stack is "[".', 'We will need to pop out "[" one by one in that order.', 'So, we need "]". So the \
-answer is ]']
-    """
-    clauses = standard_clauses(word)
-    steps = [_words(clause) for clause in clauses]
-    if not clauses[-1].stack:
-        # With nothing left to close there is nothing to pop.
-        return [*steps[:-3], steps[-1]]
-    return [*steps[:-2], f"{steps[-2]} {steps[-1]}"]
-
-
 def closing(word: str) -> str:
     """What closes a word.
 
@@ -136,7 +120,7 @@ def first_fault(word: str, steps: Sequence[str]) -> Fault | None:
             place = at if at < body else _place_in_ending(clause, standard, at)
             if place is None or clause != standard[place]:
                 expected = standard[min(at if place is None else place, len(standard) - 1)]
-                return Fault(index, _words(expected))
+                return Fault(index, worded(expected))
             at = place + 1
     return None
 
@@ -149,7 +133,8 @@ def _place_in_ending(clause: Clause | None, standard: Sequence[Clause], at: int)
     return places[0] if places else None
 
 
-def _words(clause: Clause) -> str:
+def worded(clause: Clause) -> str:
+    """A clause in the words of the data set."""
     stack = " ".join(clause.stack)
     listed = ", ".join(f'"{symbol}"' for symbol in clause.stack)
     quoted = f'"{stack}"' if stack else "empty"

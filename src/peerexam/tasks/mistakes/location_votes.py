@@ -12,15 +12,14 @@ shown it; `none` says that there is no mistake.
 
 from __future__ import annotations
 
-import csv
-import io
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from peerexam.errors import RecordFileError, SetupError
+from peerexam.errors import RecordFileError
 from peerexam.tasks.mistakes.traces import Trace
+from peerexam.tasks.rows import csv_table
 
 _COLUMNS = ("trace", "annotator", "location")
 _NONE = frozenset({"none", "no", "null"})
@@ -40,9 +39,9 @@ class LocationVotes:
 
     def majority(self, trace: str) -> tuple[int | None] | None:
         """The location with more than half of a trace's votes, in a tuple; None without one."""
-        cast = list(self.votes.get(trace, {}).values())
-        (place, most), *_ = Counter(cast).most_common(1) or [(None, 0)]
-        return (place,) if 2 * most > len(cast) else None
+        given = list(self.votes.get(trace, {}).values())
+        (place, most), *_ = Counter(given).most_common(1) or [(None, 0)]
+        return (place,) if 2 * most > len(given) else None
 
 
 def read_location_votes(path: Path, traces: Sequence[Trace]) -> LocationVotes:
@@ -56,7 +55,7 @@ def read_location_votes(path: Path, traces: Sequence[Trace]) -> LocationVotes:
     steps = {trace.id: len(trace.steps) for trace in traces}
     votes: dict[str, dict[str, int | None]] = {}
     annotators: dict[str, None] = {}
-    for number, row in _rows(path):
+    for number, row in csv_table(path, *_COLUMNS):
         trace, annotator, location = (row[name].strip() for name in _COLUMNS)
         try:
             if trace not in steps:
@@ -77,19 +76,3 @@ def _place(location: str, steps: int) -> int | None:
     if not (location.isascii() and location.isdigit() and 1 <= int(location) <= steps):
         raise ValueError(f"location '{location:.20}' is neither none nor a step from 1 to {steps}")
     return int(location) - 1
-
-
-def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, str]]]:
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise SetupError(f"{path} cannot be read as UTF-8 text: {error}") from error
-    reader = csv.DictReader(io.StringIO(text, newline=""), restval="")
-    missing = [name for name in _COLUMNS if name not in (reader.fieldnames or ())]
-    if missing:
-        raise SetupError(f"{path} has no column '{missing[0]}': it needs {', '.join(_COLUMNS)}")
-    try:
-        for row in reader:
-            yield reader.line_num, row
-    except csv.Error as error:
-        raise SetupError(f"{path} is no sound CSV: {error}") from error

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from peerexam.errors import MissingExtraError, SetupError
 from peerexam.tasks.metrics.embeddings import EXTRA_PIP, check_encoder
 from peerexam.tasks.mistakes.step_classifier import StepClassifier, points_of
-from peerexam.tasks.mistakes.step_examples import wrong_steps
 from peerexam.tasks.mistakes.step_features import COLUMNS, VIEWS, Features, step_features
 from peerexam.tasks.mistakes.traces import Trace, by_task
 
@@ -114,6 +113,17 @@ def _table(task: str, rows: Sequence[tuple[Trace, Features]]) -> TaskTable:
             [NONE if t.mistake_index is None else t.mistake_index for t, _ in rows], dtype=np.int64
         ),
     )
+
+
+def wrong_steps(trace: Trace) -> NDArray[np.bool_]:
+    """Per step, whether it counts as wrong: the first mistake and all after it.
+
+    Only the first is labelled; for training, and for nothing else, what stands on it counts too.
+    """
+    labels = np.zeros(len(trace.steps), dtype=np.bool_)
+    if trace.mistake_index is not None:
+        labels[trace.mistake_index :] = True
+    return labels
 
 
 class Trainer:

@@ -11,10 +11,8 @@ stand beside them; `source` is taken as the segment's text.
 
 from __future__ import annotations
 
-import csv
-import io
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -23,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from peerexam.errors import RecordFileError, SetupError
+from peerexam.tasks.rows import csv_table
 
 Role = Literal["test set", "evaluator", "both", ""]
 """What a benchmark is; empty where the file does not say."""
@@ -76,7 +75,7 @@ def read_scores(path: Path) -> dict[Role, RoleScores]:
             that another row gives too.
     """
     collected: dict[Role, _Collected] = {}
-    for number, row in _rows(path):
+    for number, row in csv_table(path, *_NEEDED):
         written = row.get("role", "").strip()
         role = _ROLES.get(written.lower().replace(" ", "").replace("-", "").replace("_", ""))
         if role is None:
@@ -150,27 +149,3 @@ def _score(text: str, path: Path, number: int) -> float:
             f"the score {value:g} is too large: the largest is {_LARGEST:g}", path, number
         )
     return value
-
-
-def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, str]]]:
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except FileNotFoundError as error:
-        raise SetupError(f"there is no file {path}") from error
-    except (OSError, UnicodeDecodeError) as error:
-        raise SetupError(f"{path} cannot be read as UTF-8 text: {error}") from error
-    reader = csv.reader(io.StringIO(text, newline=""))
-    try:
-        head = [name.strip().lower() for name in next(reader, [])]
-        missing = [name for name in _NEEDED if name not in head]
-        if missing:
-            raise SetupError(
-                f"{path} has no column {', '.join(missing)}: name the columns "
-                f"{', '.join(_NEEDED)} (and role) in its first line"
-            )
-        for row in reader:
-            if any(cell.strip() for cell in row):
-                cells = [*row, *[""] * (len(head) - len(row))]
-                yield reader.line_num, dict(zip(head, cells, strict=False))
-    except csv.Error as error:
-        raise SetupError(f"{path} is no sound CSV: {error}") from error

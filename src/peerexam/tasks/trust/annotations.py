@@ -17,8 +17,6 @@ The reference answer may be called `reference answer`; `annotator`, `domain` and
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,6 +27,7 @@ from pathlib import Path
 
 from peerexam.errors import RecordFileError, SetupError
 from peerexam.records import Answer, Question, Verdict, Winner, with_input
+from peerexam.tasks.rows import csv_lines
 from peerexam.tasks.trust.cells import NOTHING, Order, is_wrong, parse_ranking, parse_rating
 from peerexam.tasks.trust.labels import HumanLabels, Preference, Rating
 
@@ -73,24 +72,16 @@ class _Row:
 
 
 def _rows(path: Path) -> Iterator[tuple[int, _Row]]:
-    try:
-        # A BOM, and the line ends of whatever program wrote it.
-        text = path.read_text(encoding="utf-8-sig")
-    except FileNotFoundError as error:
-        raise SetupError(f"there is no file {path}") from error
-    except (OSError, UnicodeDecodeError) as error:
-        raise SetupError(f"{path} cannot be read as UTF-8 text: {error}") from error
-    reader = csv.reader(io.StringIO(text, newline=""))
-    head = next(reader, [])
+    lines = csv_lines(path)
+    _, head = next(lines, (0, []))
     columns = _columns(head, path)
     judges = _judges(head)
-    for row in _sound_rows(reader, path):
-        if any(cell.strip() for cell in row):
-            cells = [*row, *[""] * (len(head) - len(row))]
-            taken = {name: cells[place] for name, place in columns.items()}
-            said = {key: cells[place] for key, place in judges.items()}
-            texts, ratings, models = (_numbered(taken, kind) for kind in _KINDS)
-            yield reader.line_num, _Row(taken, texts, ratings, models, said)
+    for line, row in lines:
+        cells = [*row, *[""] * (len(head) - len(row))]
+        taken = {name: cells[place] for name, place in columns.items()}
+        said = {key: cells[place] for key, place in judges.items()}
+        texts, ratings, models = (_numbered(taken, kind) for kind in _KINDS)
+        yield line, _Row(taken, texts, ratings, models, said)
 
 
 def _judges(head: Sequence[str]) -> dict[tuple[str, bool], int]:
@@ -100,13 +91,6 @@ def _judges(head: Sequence[str]) -> dict[tuple[str, bool], int]:
 
 
 _KINDS = ("text", "rating", "model")
-
-
-def _sound_rows(reader: Iterator[list[str]], path: Path) -> Iterator[list[str]]:
-    try:
-        yield from reader
-    except csv.Error as error:
-        raise SetupError(f"{path} is no sound CSV: {error}") from error
 
 
 def _columns(head: Sequence[str], path: Path) -> dict[str, int]:
@@ -163,20 +147,20 @@ class _Reading:
         question = self._question(number, row)
         annotator = row.cells.get("annotator", "").strip() or "annotator"
         names = self._answers(number, question.id, annotator, row)
-        sheet = (question.id, annotator, frozenset(names.values()))
+        labelled = (question.id, annotator, frozenset(names.values()))
         self.judged.add((question.id, annotator))
-        before = self.seen.setdefault(sheet, number)
+        before = self.seen.setdefault(labelled, number)
         if before != number:
             raise RecordFileError(
                 f"{annotator} judged these answers to the question in line {before}; an "
-                "'annotator' column tells several people apart",
+                "'annotator' column distinguishes several people",
                 self.path,
                 number,
             )
         try:
             self._rate(question.id, annotator, names, row.ratings)
             order = parse_ranking(row.cells.get("ranking", ""), len(names))
-            self._hear(question.id, names, row.verdicts)
+            self._add_verdicts(question.id, names, row.verdicts)
         except ValueError as error:
             raise RecordFileError(str(error), self.path, number) from error
         if order is None:
@@ -254,7 +238,7 @@ class _Reading:
             else:
                 self.ratings.append(Rating(question_id, name, annotator, *rating))
 
-    def _hear(
+    def _add_verdicts(
         self, question_id: str, names: Mapping[int, str], cells: Mapping[tuple[str, bool], str]
     ) -> None:
         """Take what judges said; rows of several annotators repeat it."""

@@ -38,7 +38,7 @@ def read_prd_human(source: Path) -> HumanLabels:
     cells = {(answer.question_id, answer.examinee) for answer in imported.answers}
     examinees = {examinee for _, examinee in cells}
     preferences: list[Preference] = []
-    strangers: set[str] = set()
+    unknown: set[str] = set()
     for path in sorted(source.glob("ratings-human/*.jsonl")):
         found = _PAIR.fullmatch(path.name)
         if found is None:
@@ -48,14 +48,14 @@ def read_prd_human(source: Path) -> HumanLabels:
         if {found[1], found[2]} <= examinees:
             preferences.extend(_votes(path, found[1], found[2], cells))
         else:
-            strangers |= {found[1], found[2]} - examinees
+            unknown |= {found[1], found[2]} - examinees
     if not preferences:
         raise SetupError(f"{source} has no votes of people: ratings-human/*.jsonl")
     notes = [
         f"voters have no names; {len(preferences)} votes; how far any two people agree is not known"
     ]
-    if strangers:
-        notes.append(f"votes on {', '.join(sorted(strangers))} are left out: no answers are there")
+    if unknown:
+        notes.append(f"votes on {', '.join(sorted(unknown))} are left out: no answers are there")
     return HumanLabels(
         "prd",
         tuple(imported.questions),

@@ -14,7 +14,6 @@ from peerexam.errors import RecordFileError, SetupError
 from peerexam.records import Answer, Question, Verdict
 from peerexam.runfolder import RunFolder
 from peerexam.tasks.importers.importing import import_run
-from peerexam.tasks.importers.layouts.prd import import_prd
 
 SHARED = Path(__file__).resolve().parents[4] / ".." / "shared" / "data" / "prd_vicuna80"
 needs_shared = pytest.mark.skipif(not SHARED.is_dir(), reason="the public data are not there")
@@ -80,7 +79,7 @@ def source(tmp_path: Path) -> Path:
 
 
 def test_a_prd_folder_becomes_a_run(source: Path, tmp_path: Path) -> None:
-    summary = import_prd(source, tmp_path / "out")
+    summary = import_run("prd", source, tmp_path / "out")
     folder = RunFolder(tmp_path / "out")
     assert list(folder.questions()) == [Question("2", "Why?", "reasons"),
                                         Question("10", "How?", "general")]  # fmt: skip
@@ -122,9 +121,9 @@ def test_the_manifest_says_what_was_imported(source: Path, tmp_path: Path) -> No
 
 def test_importing_again_leaves_the_same_bytes(source: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    import_prd(source, out)
+    import_run("prd", source, out)
     before = {path.name: path.read_bytes() for path in out.iterdir()}
-    import_prd(source, out)
+    import_run("prd", source, out)
     assert {path.name: path.read_bytes() for path in out.iterdir()} == before
 
 
@@ -132,11 +131,11 @@ def test_another_run_is_not_written_over(source: Path, tmp_path: Path) -> None:
     folder = RunFolder(tmp_path / "out")
     folder.write_manifest({"protocol": "peer_exam"})
     with pytest.raises(SetupError, match="holds another run"):
-        import_prd(source, folder.path)
+        import_run("prd", source, folder.path)
     (tmp_path / "bare").mkdir()
     (tmp_path / "bare" / "answers.jsonl").write_text("{}\n")
     with pytest.raises(SetupError, match="holds another run"):
-        import_prd(source, tmp_path / "bare")
+        import_run("prd", source, tmp_path / "bare")
 
 
 @pytest.mark.parametrize(
@@ -153,14 +152,14 @@ def test_files_that_do_not_fit_are_named(
 ) -> None:
     lines(source / "ratings-b" / name, [] if row is None else [row])
     with pytest.raises(SetupError, match=complaint) as error:
-        import_prd(source, tmp_path / "out")
+        import_run("prd", source, tmp_path / "out")
     assert name.removesuffix(".jsonl") in str(error.value)
     assert isinstance(error.value, RecordFileError) == (row is not None)
 
 
 def test_a_folder_of_another_layout_and_an_unknown_kind_are_refused(tmp_path: Path) -> None:
     with pytest.raises(SetupError, match="is this PRD data"):
-        import_prd(tmp_path, tmp_path / "out")
+        import_run("prd", tmp_path, tmp_path / "out")
     with pytest.raises(SetupError, match="cannot import 'csv': there is\n  questions"):
         import_run("csv", tmp_path, tmp_path / "out")
 
@@ -195,7 +194,7 @@ def test_the_public_verdicts_are_all_there_once(verdicts: list[Verdict], tmp_pat
     assert {verdict.state for verdict in verdicts} == {"ok"}
     keys = {(v.question_id, v.judge, v.first, v.second) for v in verdicts}
     assert len(keys) == 8000
-    summary = import_prd(SHARED, tmp_path)
+    summary = import_run("prd", SHARED, tmp_path)
     assert (summary.counts["questions"], summary.counts["answers"]) == (80, 400)
     assert len({question.domain for question in RunFolder(tmp_path).questions()}) == 9
 

@@ -16,7 +16,8 @@ judged each output by itself, so their scores (1 to 10) become marks, not verdic
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from peerexam.errors import SetupError
@@ -27,10 +28,34 @@ from peerexam.tasks.importers.mark_scale import MarkScale
 from peerexam.tasks.rows import Row, rows_of
 
 GOLD, OTHER = "gold", "other"
+COMPACT = "judgements_compact.csv"
 FULL_MARK = 10
 """Of the rating prompts."""
 
 _DATASET = ("LLMBar", "Processed", "CaseStudy")
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """An instruction with two outputs; the label, 1 or 2, is the better one's number."""
+
+    id: str
+    dataset: str
+    text: str
+    outputs: tuple[str, str]
+    label: int
+    row: Row
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What one evaluator said of an item in both orders; gold as an item's label."""
+
+    id: str
+    dataset: str
+    judge: str
+    gold: int
+    row: Row
 
 
 def read_llmbar(source: Path) -> Imported:
@@ -41,24 +66,24 @@ def read_llmbar(source: Path) -> Imported:
         RecordFileError: A row cannot be read, or its gold is not the item's label.
     """
     folder = source if source.is_dir() else source.parent
-    compact = source / "judgements_compact.csv" if source.is_dir() else source
-    items = list(_item_files(folder))
-    if not items and not compact.is_file():
-        raise SetupError(f"{source} has neither LLMBar's items nor judgements_compact.csv")
+    compact = source / COMPACT if source.is_dir() else source
+    files = list(item_files(folder))
+    if not files and not compact.is_file():
+        raise SetupError(f"{source} has neither LLMBar's items nor {COMPACT}")
     collected, labels = Collected(), dict[str, int]()
-    for dataset, path in items:
-        for index, row in enumerate(rows_of(path)):
-            labels[f"{dataset}/{index}"] = _add_item(collected, row, dataset, index)
+    for item in (item for file in files for item in items_of(*file)):
+        labels[item.id] = item.label
+        collected.question(Question(id=item.id, text=item.text, domain=item.dataset), item.row)
+        for side, text in zip(_sides(item.label), item.outputs, strict=True):
+            collected.answer(answer_from(item.id, side, text), item.row)
     scored: list[tuple[Row, Mark, float | None]] = []
     scale = MarkScale(FULL_MARK)
-    if compact.is_file():
-        for row in rows_of(compact):
-            id_, gold = _gold(row, labels)
-            if row.has("score_1") or row.has("score_2"):
-                scored += _marks(row, id_, gold)
-            else:
-                for verdict in _verdicts(row, id_, gold):
-                    collected.verdict(verdict, row)
+    for judged in judgements_of(compact, labels) if compact.is_file() else ():
+        if judged.row.has("score_1") or judged.row.has("score_2"):
+            scored += _marks(judged)
+        else:
+            for verdict in verdicts_of(judged, _sides(judged.gold)):
+                collected.verdict(verdict, judged.row)
     scale.add(collected, scored)
     collected.notes.append(
         f"'{GOLD}' is the output that people prefer, '{OTHER}' the other one: a judge's win rate "
@@ -67,7 +92,7 @@ def read_llmbar(source: Path) -> Imported:
     return collected.imported(scale if scored else None)
 
 
-def _item_files(folder: Path) -> Iterator[tuple[str, Path]]:
+def item_files(folder: Path) -> Iterator[tuple[str, Path]]:
     """The data sets' names, as the verdicts have them, and their files."""
     for path in sorted(folder.glob("**/dataset.json")):
         parts = path.relative_to(folder).parts[:-1]
@@ -81,62 +106,80 @@ def _item_files(folder: Path) -> Iterator[tuple[str, Path]]:
             yield f"{kind}/{name.replace('LLMEval_2', 'LLMEval^2')}", path
 
 
-def _add_item(collected: Collected, row: Row, dataset: str, index: int) -> int:
-    label = row.whole("label", 0)
-    if label not in (1, 2):
-        raise row.wrong(f"label must be 1 or 2, found {label!r:.40}")
-    id_ = f"{dataset}/{index}"
-    collected.question(Question(id=id_, text=row.text("input"), domain=dataset), row)
-    for number in (1, 2):
-        text = row.text(f"output_{number}")
-        collected.answer(answer_from(id_, _side(number, label), text), row)
-    return label
+def items_of(dataset: str, path: Path) -> Iterator[Item]:
+    """The items of one data set.
+
+    Raises:
+        RecordFileError: One lacks a text or its label.
+    """
+    for index, row in enumerate(rows_of(path)):
+        outputs = (row.text("output_1"), row.text("output_2"))
+        id_ = f"{dataset}/{index}"
+        yield Item(id_, dataset, row.text("input"), outputs, _number(row, "label"), row)
 
 
-def _gold(row: Row, labels: dict[str, int]) -> tuple[str, int]:
-    id_, gold = f"{row.name('dataset')}/{row.name('index')}", row.whole("gold", 0)
-    if gold not in (1, 2):
-        raise row.wrong(f"gold must be 1 or 2, found {gold!r:.40}")
-    if labels.get(id_, gold) != gold:
-        raise row.wrong(f"gold is {gold}, and the item's label {labels[id_]}")
-    return id_, gold
+def judgements_of(
+    path: Path, labels: dict[str, int], datasets: Container[str] | None = None
+) -> Iterator[Judgement]:
+    """What evaluators said.
+
+    Args:
+        path: The file.
+        labels: Of items by id; those of items that are not there are added.
+        datasets: The only ones to read; None reads all.
+
+    Raises:
+        RecordFileError: A row cannot be read, or its gold is not the item's label.
+    """
+    for row in rows_of(path):
+        dataset = row.name("dataset")
+        if datasets is not None and dataset not in datasets:
+            continue
+        id_, gold = f"{dataset}/{row.name('index')}", _number(row, "gold")
+        if labels.setdefault(id_, gold) != gold:
+            raise row.wrong(f"gold is {gold}, and the item's label {labels[id_]}")
+        yield Judgement(id_, dataset, f"{row.name('evaluator')} {row.name('method')}", gold, row)
 
 
-def _judge(row: Row) -> str:
-    return f"{row.name('evaluator')} {row.name('method')}"
+def _number(row: Row, key: str) -> int:
+    number = row.whole(key, 0)
+    if number not in (1, 2):
+        raise row.wrong(f"{key} must be 1 or 2, found {number!r:.40}")
+    return number
 
 
-def _side(number: int, gold: int) -> str:
-    return GOLD if number == gold else OTHER
+def _sides(gold: int) -> tuple[str, str]:
+    return (GOLD, OTHER) if gold == 1 else (OTHER, GOLD)
 
 
-def _verdicts(row: Row, id_: str, gold: int) -> Iterator[Verdict]:
+def verdicts_of(judged: Judgement, names: tuple[str, str]) -> Iterator[Verdict]:
+    """One an order, by what output 1 and output 2 are called."""
     for column, first, second in (("winner_order1", 1, 2), ("winner_swapped", 2, 1)):
         winners: dict[str, Winner] = {str(first): "first", str(second): "second"}
-        said = row.body.get(column)
+        said = judged.row.body.get(column)
         winner = winners.get(said.strip()) if isinstance(said, str) else None
         yield Verdict(
-            id_,
-            _judge(row),
-            _side(first, gold),
-            _side(second, gold),
+            judged.id,
+            judged.judge,
+            names[first - 1],
+            names[second - 1],
             winner,
             state="ok" if winner else "unparsed",
             reason=None if winner else f"{column} is {said!r:.40}",
         )
 
 
-def _marks(row: Row, id_: str, gold: int) -> Iterator[tuple[Row, Mark, float | None]]:
-    for number in (1, 2):
-        score = _score(row, f"score_{number}")
+def _marks(judged: Judgement) -> Iterator[tuple[Row, Mark, float | None]]:
+    for number, side in enumerate(_sides(judged.gold), start=1):
+        score = _score(judged.row, f"score_{number}")
         mark = Mark(
-            id_,
-            _side(number, gold),
-            _judge(row),
+            judged.id,
+            side,
+            judged.judge,
             state="ok" if score is not None else "unparsed",
             reason=None if score is not None else f"no score_{number}",
         )
-        yield row, mark, score
+        yield judged.row, mark, score
 
 
 def _score(row: Row, column: str) -> float | None:

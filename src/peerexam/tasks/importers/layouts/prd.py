@@ -22,7 +22,7 @@ from peerexam.calls import Json
 from peerexam.errors import RecordFileError, SetupError
 from peerexam.records import Answer, Question, Verdict, Winner
 from peerexam.runfolder import read_jsonl
-from peerexam.tasks.importers.imported import Imported, ImportSummary, write_imported
+from peerexam.tasks.importers.imported import Imported
 
 _WINNERS: Mapping[Json, Winner] = {1: "first", 2: "second", 3: "tie"}
 _HUMANS = "human"
@@ -46,15 +46,6 @@ class _Ratings:
     first: str
     second: str
     path: Path
-
-
-def import_prd(source: Path, out: Path) -> ImportSummary:
-    """Leave a PRD folder as a run's folder.
-
-    Raises:
-        SetupError: The source is not of that layout, or another run stands in `out`.
-    """
-    return write_imported("prd", source.resolve().name, read_prd(source), out)
 
 
 def read_prd(source: Path) -> Imported:
@@ -133,10 +124,10 @@ def _rating_files(source: Path) -> tuple[list[_Ratings], tuple[str, ...]]:
             ratings = _ratings(judge, path)
             key = (judge, ratings.first, ratings.second)
             if key in chosen:
-                twin = chosen[key].path
-                if not twin.name.startswith("answer-"):
-                    raise SetupError(f"{path} holds the same comparisons as {twin.name}")
-                left_out.append(f"{folder.name}/{twin.name}: the same comparisons as {path.name}")
+                same = chosen[key].path
+                if not same.name.startswith("answer-"):
+                    raise SetupError(f"{path} holds the same comparisons as {same.name}")
+                left_out.append(f"{folder.name}/{same.name}: the same comparisons as {path.name}")
             chosen[key] = ratings
     if not chosen:
         raise SetupError(f"{source}: there is no file ratings-*/answer_A-vs-answer_B-*.jsonl")
