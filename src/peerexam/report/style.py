@@ -74,7 +74,7 @@ def conclusion(body: Mapping[str, Json]) -> str:
         for what, names in leaning.items()
         if names
     ]
-    judges = "; ".join(said) or "no judge is seen to prefer either style"
+    judges = "; ".join(said) or "no judge has a significant preference"
     return (
         f"Together the judges give the rewritten texts {percent(pooled['value'])} % "
         f"{_interval(pooled)} of the points: {judges}."
