@@ -7,7 +7,7 @@ from typing import Any
 
 from peerexam.calls import Json
 from peerexam.report.figures.scatter import SIDE, Scatter, scatter
-from peerexam.report.numbers import MISSING, decimal, percent, probability, span
+from peerexam.report.numbers import MISSING, decimal, interval, percent, probability, span
 from peerexam.report.page.shell import encoded
 from peerexam.report.page.study import rendered
 
@@ -55,7 +55,7 @@ def conclusion(body: Mapping[str, Json]) -> str:
     leaves_out = accuracy["low"] is None or accuracy["low"] > chance
     start = (
         f"Within a domain the author of {percent(accuracy['value'])} % of the questions is "
-        f"identified correctly ({_interval(accuracy)}; chance is {percent(chance)} %"
+        f"identified correctly ({interval(accuracy)}; chance is {percent(chance)} %"
     )
     if p is None:
         return f"{start})."
@@ -112,26 +112,21 @@ def _told(found: Mapping[str, Json]) -> dict[str, Any]:
     null = found["null"]
     return {
         "value": percent(found["accuracy"]["value"]),
-        "interval": _interval(found["accuracy"]),
+        "interval": interval(found["accuracy"]),
         "reason": found["accuracy"]["reason"],
         "p": probability(None if null is None else null["p"]),
         "chance": percent(found["chance"]),
         "null": MISSING
         if null is None
-        else f"{percent(null['mean'])} %, 90 % of permutations "
-        f"{span(percent(null['low']), percent(null['high']))}",
+        else f"{percent(null['mean'])} %, 90 % of permutations {interval(null)}",
         "held_out": _HELD_OUT.get(found["held_out"], ""),
         "questions": found["questions"],
         "left_out": [(reason, count) for reason, count in found["left_out"].items() if count],
         "by_class": [
-            (name, percent(one["value"]), _interval(one), one["n"])
+            (name, percent(one["value"]), interval(one), one["n"])
             for name, one in found["by_class"].items()
         ],
     }
-
-
-def _interval(one: Mapping[str, Json]) -> str:
-    return span(percent(one["low"]), percent(one["high"]))
 
 
 def _decimals(one: Mapping[str, Json], digits: int = 3) -> str:
