@@ -57,18 +57,18 @@ def body(value: float | None, low: float | None, p: float | None, points: list[A
 @pytest.mark.parametrize(
     ("value", "low", "p", "words"),
     [
-        (0.75, 0.6, 0.005, "p = 0.005): the questions show who asked them."),
-        (0.75, 0.4, 0.005, "so few do not tell."),
-        (0.55, 0.4, 0.4, "no hand is to be seen."),
+        (0.75, 0.6, 0.005, "p = 0.005): the author is detectable from the questions."),
+        (0.75, 0.4, 0.005, "they are too few to say whether that holds in other domains."),
+        (0.55, 0.4, 0.4, "not significant: the author is not detectable."),
         # The interval is not the other side of the test: where they part, it is said.
         (
             0.58,
             0.52,
             0.08,
-            "no hand is to be seen, though the interval, for what was trained here, "
-            "leaves guessing out.",
+            "not significant against the permutation baseline, though the interval, which takes "
+            "the trained classifier as given, excludes chance.",
         ),
-        (0.75, 0.6, None, "guessing reaches 50 %)."),
+        (0.75, 0.6, None, "chance is 50 %)."),
         (None, None, None, "is not known: too few."),
     ],
 )

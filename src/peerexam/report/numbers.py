@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
+from peerexam.calls import Json
+
 MISSING = "–"
 MINUS = "−"
 
@@ -53,6 +57,15 @@ def span(low: str, high: str) -> str:
     ('[−3, 4]', '–')
     """
     return MISSING if MISSING in (low, high) else f"[{low}, {high}]"
+
+
+def interval(one: Mapping[str, Json], number: Callable[[float | None], str] = percent) -> str:
+    """The interval of an estimate as it was stored, in per cent or as `number` writes it.
+
+    >>> interval({"low": 0.25, "high": 0.5}), interval({"low": None, "high": None})
+    ('[25, 50]', '–')
+    """
+    return span(number(one.get("low")), number(one.get("high")))
 
 
 def probability(p: float | None) -> str:

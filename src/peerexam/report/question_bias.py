@@ -7,17 +7,17 @@ from typing import Any
 
 from peerexam.calls import Json
 from peerexam.report.figures.scatter import SIDE, Scatter, scatter
-from peerexam.report.numbers import MISSING, decimal, percent, probability, span
+from peerexam.report.numbers import MISSING, decimal, interval, percent, probability, span
 from peerexam.report.page.shell import encoded
 from peerexam.report.page.study import rendered
 
 _READINGS = {
-    "authors": "Questions near each other ask about the same; colour and shape tell who asked.",
-    "sets": "All sets on one map; colour and shape tell which set a question is of.",
+    "authors": "Questions near each other ask about the same; colour and shape show the author.",
+    "sets": "All sets on one map; colour and shape show the set.",
 }
 _HELD_OUT = {
-    "domains": "whole domains were held out, so that only what an author does in every domain is "
-    "found",
+    "domains": "whole domains were held out, so that only what an author does in every domain "
+    "counts",
     "questions": "single questions were held out",
 }
 
@@ -49,30 +49,30 @@ def conclusion(body: Mapping[str, Json]) -> str:
     found = body["authors"]
     accuracy = found["accuracy"]
     if accuracy["value"] is None:
-        return f"How well authors can be told apart is not known: {accuracy['reason']}."
+        return f"How distinguishable the authors are is not known: {accuracy['reason']}."
     null, chance = found["null"], found["chance"]
     p = None if null is None else null["p"]
     leaves_out = accuracy["low"] is None or accuracy["low"] > chance
     start = (
-        f"Within a domain the author of {percent(accuracy['value'])} % of the questions is told "
-        f"right ({_interval(accuracy)}; guessing reaches {percent(chance)} %"
+        f"Within a domain the author of {percent(accuracy['value'])} % of the questions is "
+        f"identified correctly ({interval(accuracy)}; chance is {percent(chance)} %"
     )
     if p is None:
         return f"{start})."
     if p >= 0.05 and leaves_out and accuracy["low"] is not None:
         shows = (
-            "authors dealt anew often reach as much, so that no hand is to be seen, though the "
-            "interval, for what was trained here, leaves guessing out"
+            "not significant against the permutation baseline, though the interval, which takes "
+            "the trained classifier as given, excludes chance"
         )
     elif p >= 0.05:
-        shows = "that is no more than chance would often give: no hand is to be seen"
+        shows = "not significant: the author is not detectable"
     elif not leaves_out:
         shows = (
-            "these questions show who asked them; whether those of other domains do, so few do "
-            "not tell"
+            "the author is detectable in these questions; they are too few to say whether that "
+            "holds in other domains"
         )
     else:
-        shows = "the questions show who asked them"
+        shows = "the author is detectable from the questions"
     return f"{start}, p {_proper(p)}): {shows}."
 
 
@@ -112,26 +112,21 @@ def _told(found: Mapping[str, Json]) -> dict[str, Any]:
     null = found["null"]
     return {
         "value": percent(found["accuracy"]["value"]),
-        "interval": _interval(found["accuracy"]),
+        "interval": interval(found["accuracy"]),
         "reason": found["accuracy"]["reason"],
         "p": probability(None if null is None else null["p"]),
         "chance": percent(found["chance"]),
         "null": MISSING
         if null is None
-        else f"{percent(null['mean'])} %, nine deals in ten "
-        f"{span(percent(null['low']), percent(null['high']))}",
+        else f"{percent(null['mean'])} %, 90 % of permutations {interval(null)}",
         "held_out": _HELD_OUT.get(found["held_out"], ""),
         "questions": found["questions"],
         "left_out": [(reason, count) for reason, count in found["left_out"].items() if count],
         "by_class": [
-            (name, percent(one["value"]), _interval(one), one["n"])
+            (name, percent(one["value"]), interval(one), one["n"])
             for name, one in found["by_class"].items()
         ],
     }
-
-
-def _interval(one: Mapping[str, Json]) -> str:
-    return span(percent(one["low"]), percent(one["high"]))
 
 
 def _decimals(one: Mapping[str, Json], digits: int = 3) -> str:

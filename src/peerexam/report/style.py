@@ -9,7 +9,7 @@ from typing import Any
 from peerexam.calls import Json
 from peerexam.report.grid import grid
 from peerexam.report.inert import printable
-from peerexam.report.numbers import MISSING, decimal, percent, points, span
+from peerexam.report.numbers import MISSING, decimal, interval, percent, points
 from peerexam.report.page.shell import encoded
 from peerexam.report.page.study import rendered
 
@@ -74,10 +74,10 @@ def conclusion(body: Mapping[str, Json]) -> str:
         for what, names in leaning.items()
         if names
     ]
-    judges = "; ".join(said) or "no judge is seen to prefer either style"
+    judges = "; ".join(said) or "no judge has a significant preference"
     return (
         f"Together the judges give the rewritten texts {percent(pooled['value'])} % "
-        f"{_interval(pooled)} of the points: {judges}."
+        f"{interval(pooled)} of the points: {judges}."
     )
 
 
@@ -141,14 +141,10 @@ def _row(one: Mapping[str, Json]) -> dict[str, Any]:
 def _measure(one: Mapping[str, Json]) -> dict[str, str]:
     return {
         "value": percent(one["value"]),
-        "interval": _interval(one),
+        "interval": interval(one),
         "n": str(one["n"]),
         "reason": one["reason"] or "",
     }
-
-
-def _interval(one: Mapping[str, Json]) -> str:
-    return span(percent(one["low"]), percent(one["high"]))
 
 
 def _bar(name: str, one: Mapping[str, Json], at: int, is_pooled: bool = False) -> Bar:

@@ -18,7 +18,7 @@ WARNING = (
 )
 """Stands beneath every table."""
 
-NOTHING_TO_HOLD = "No metric and no judge is held against them: name some with --judges."
+NOTHING_TO_HOLD = "No metric and no judge is compared with them: name some with --judges."
 """Stands in place of a table without rows."""
 
 _DECIMALS = 6

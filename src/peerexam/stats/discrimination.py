@@ -146,15 +146,6 @@ def mean_score(
     )
 
 
-def printed_difference(generated: float, discriminated: float, digits: int = 2) -> float:
-    """DG-Diff of two printed figures, as the paper's Tables 2 and 4 have it.
-
-    >>> printed_difference(13.3, 14.4)
-    1.1
-    """
-    return round(discriminated - generated, digits)
-
-
 def task_average(pairs: Sequence[tuple[float, float]]) -> float:
     """The mean DG-Diff over models (last line of Tables 2 and 4), each pair S_gen and S_disc.
 

@@ -10,7 +10,7 @@ import numpy as np
 from peerexam.errors import StatisticsError
 from peerexam.stats.core.cluster_ratio import check_settings, sum_by_cluster
 from peerexam.stats.core.estimate import Estimate
-from peerexam.stats.core.proportions import wilson
+from peerexam.stats.core.proportions import wilson_share
 from peerexam.stats.core.resampling import bootstrap, percentile_interval
 from peerexam.stats.core.tables import Floats
 
@@ -112,7 +112,4 @@ def _median(
 
 def _share(table: Floats, threshold: float, confidence: float) -> Estimate:
     above = int((table >= threshold).sum())
-    low, high = wilson(above, len(table), confidence) or (None, None)
-    return Estimate(
-        above / len(table), low, high, n=len(table), method="share; Wilson's score interval"
-    )
+    return wilson_share(above, len(table), confidence, method="share; Wilson's score interval")

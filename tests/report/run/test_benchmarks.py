@@ -106,10 +106,10 @@ def test_domains_beyond_the_largest_are_counted(
     [
         ({"rounds": 1, "sample": None, "share": 0.1},
          "Follow-ups were asked after a sample of 10 % of full-mark answers. "
-         "Round 2 rests on 9 answers after 13 correct ones."),
+         "Round 2 has 9 answers after 13 correct ones."),
         ({"rounds": 1, "sample": 3, "share": 1.0},
          "Follow-ups were asked after full-mark answers, at most 3 a question. "
-         "Round 2 rests on 9 answers after 13 correct ones."),
+         "Round 2 has 9 answers after 13 correct ones."),
         ({"rounds": 0, "sample": None, "share": 1.0}, ""),
         ({"rounds": None, "sample": None, "share": 1.0}, ""),
     ],

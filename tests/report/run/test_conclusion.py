@@ -15,26 +15,28 @@ def row(agent: str, rank: int, tier: int, low: int, high: int, **more: Any) -> d
 
 def test_one_ahead_of_two_that_are_level() -> None:
     standings = {"standings": [row("A", 1, 1, 1, 1), row("B", 2, 2, 2, 3), row("C", 3, 2, 2, 3)]}
-    assert headline(standings) == "A is ahead of B and C; B and C are not told apart."
+    assert (
+        headline(standings) == "A is ahead of B and C; no significant difference between B and C."
+    )
 
 
 def test_two_that_are_level_ahead_of_one() -> None:
     standings = {"standings": [row("A", 1, 1, 1, 2), row("B", 2, 1, 1, 2), row("C", 3, 2, 3, 3)]}
-    assert headline(standings) == "A and B are ahead of C; A and B are not told apart."
+    assert (
+        headline(standings) == "A and B are ahead of C; no significant difference between A and B."
+    )
 
 
 def test_nobody_told_apart_says_that_nothing_is_shown() -> None:
     standings = {"standings": [row("A", 1, 1, 1, 2), row("B", 2, 1, 1, 2)]}
-    assert headline(standings) == (
-        "A and B are not told apart: none is shown to be better than another."
-    )
+    assert headline(standings) == ("There is no significant difference between A and B.")
 
 
 def test_a_chain_in_one_tier_is_not_called_level() -> None:
-    # A is surely better than C, but neither is told apart from B: ranks 1-2, 1-3, 2-3.
+    # A is surely better than C, but neither is distinguishable from B: ranks 1-2, 1-3, 2-3.
     chain = [row("A", 1, 1, 1, 2), row("B", 2, 1, 1, 3), row("C", 3, 1, 2, 3)]
     assert not tiers({"standings": chain})[0].is_level
-    assert "told apart only in part" in headline({"standings": chain})
+    assert "partly distinguishable" in headline({"standings": chain})
 
 
 def test_three_tiers_read_from_best_to_worst() -> None:
@@ -74,18 +76,18 @@ def test_the_basis_names_judges_questions_rule_and_confidence() -> None:
     ("standings", "word"),
     [
         ({"judges": [{"agent": "J", "by": "likelihood"}]}, "Judges by likelihood (J)"),
-        ({"judges": [{"agent": "J", "fit": False}]}, "J is unfit to judge, and lost the vote"),
+        ({"judges": [{"agent": "J", "fit": False}]}, "J is unfit to judge: votes excluded"),
         (
             {"judges": [{"agent": "J", "fit": False}], "voting": {"judges_counted": ["J", "K"]}},
-            "J is unfit to judge, and counted all the same",
+            "J is unfit to judge: votes counted anyway",
         ),
         (
             {"judges": [{"agent": "J", "fit": False}], "voting": {"quorum_met": False}},
-            "J is unfit to judge, and lost the vote",
+            "J is unfit to judge: votes excluded",
         ),
         ({"voting": {"judges_counted": ["J"]}}, "Only J counted as a judge"),
         ({"voting": {"note": "These are no standings."}}, "These are no standings."),
-        ({"voting": {"unplaced": [{"agent": "A", "why": "no ballot"}]}}, "A has no place: no bal"),
+        ({"voting": {"unplaced": [{"agent": "A", "why": "no ballot"}]}}, "A is unranked: no ballo"),
         ({"standings": [row("A", 1, 1, 1, 1, variant_of="B")]}, "A is a variant of B"),
     ],
 )
@@ -104,7 +106,7 @@ def test_a_pair_that_nobody_compared_is_named_first_of_all() -> None:
         "voting": {"judges_counted": ["A", "B"], "uncompared": [["A", "B"]]},
     }
     assert headline(standings).endswith("A and B were never compared with each other.")
-    assert "rests on no direct comparison" in cautions(standings)[0]
+    assert "is not based on a direct comparison" in cautions(standings)[0]
     assert [one.rank for one in standing_rows(standings)] == ["1*", "2*", "3"]
 
 

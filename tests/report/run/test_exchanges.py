@@ -115,10 +115,10 @@ def test_without_its_ledger_the_page_says_what_it_lacks(tmp_path: Path) -> None:
     (run / "ledger.sqlite").rename(tmp_path / "other.sqlite")
     page = page_of(run)
     assert "exchanges" not in page.data
-    assert "ledger was not at hand" in page.text
+    assert "ledger was not available" in page.text
     assert "exchanges" in page_of(run, db=tmp_path / "other.sqlite").data
     (run / "ledger.sqlite").write_bytes(b"not a ledger at all" * 100)
-    assert "ledger was not at hand" in page_of(run).text
+    assert "ledger was not available" in page_of(run).text
 
 
 def test_a_ledger_that_is_damaged_inside_does_not_stop_the_report(tmp_path: Path) -> None:
@@ -126,7 +126,7 @@ def test_a_ledger_that_is_damaged_inside_does_not_stop_the_report(tmp_path: Path
     body = bytearray((run / "ledger.sqlite").read_bytes())
     body[16384:] = bytes(len(body) - 16384)  # all pages but the first
     (run / "ledger.sqlite").write_bytes(body)
-    assert "ledger was not at hand" in page_of(run).text
+    assert "ledger was not available" in page_of(run).text
 
 
 def test_a_run_that_asked_no_model_needs_no_such_note(tmp_path: Path) -> None:

@@ -16,7 +16,6 @@ from peerexam.stats.judges.agreement import (
     ballot_tau,
     kendall_tau,
     mark_agreement,
-    mean_agreement,
     orders_of_rankings,
 )
 
@@ -32,14 +31,6 @@ def test_fewer_than_two_shared_items_have_no_tau() -> None:
     tau = kendall_tau(np.array([4.0, np.nan, 2]), np.array([1.0, 2, np.nan]))
     assert (tau.value, tau.n, tau.left_out) == (None, 1, 2)
     assert tau.reason is not None
-
-
-def test_pairs_of_judges_without_a_tau_are_counted_beside_the_mean() -> None:
-    known = kendall_tau(np.array([1.0, 2, 3]), np.array([1.0, 2, 3]))
-    constant = kendall_tau(np.array([4.0, 4, 4]), np.array([1.0, 2, 3]))
-    mean = mean_agreement([known, constant, known])
-    assert (mean.value, mean.n, mean.left_out) == (1.0, 2, 1)
-    assert mean_agreement([constant]).value is None
 
 
 @given(st.lists(st.tuples(st.integers(1, 6), st.integers(1, 6)), min_size=2, max_size=40))

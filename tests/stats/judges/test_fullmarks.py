@@ -1,4 +1,4 @@
-"""Full marks, Table 4, and means that say what they rest on."""
+"""Full marks and Table 4."""
 
 from __future__ import annotations
 
@@ -14,9 +14,7 @@ from peerexam.stats.judges.fullmarks import (
     avg,
     avg_weight,
     full_marks,
-    peer_means,
     scaled_columns,
-    shared_difference,
 )
 
 NA = np.nan
@@ -77,34 +75,12 @@ def test_a_failed_mark_is_neither_zero_nor_left_unsaid() -> None:
         mark("q2", "Y", "j", None),
     ]
     table = marks_from(records, ["X", "Y"], ["j"])
-    x, y = peer_means(table)
-    assert (x.value, x.n, x.planned, x.failed) == (3.0, 2, 2, 0)
-    assert (y.value, y.n, y.planned, y.failed) == (5.0, 1, 2, 1)
-    shared = shared_difference(table, 1, 0)
-    assert (shared.value, shared.n) == (0.0, 1)
     marked = full_marks(table)
     assert marked.counts.tolist() == [[2], [1]]
     assert marked.planned.tolist() == [[2], [2]]
 
 
-def test_a_peer_mean_leaves_the_authors_own_mark_out() -> None:
-    # pub-23: alpha marks itself 5, beta and gamma give 3.
-    records = [
-        mark("q", "alpha", judge, n) for judge, n in (("alpha", 5), ("beta", 3), ("gamma", 3))
-    ]
-    table = marks_from(records, ["alpha"], ["alpha", "beta", "gamma"])
-    assert peer_means(table)[0].value == 3.0
-
-
-def test_an_answer_that_only_its_author_marked_has_no_mean_and_says_why() -> None:
+def test_an_answer_that_only_its_author_marked_has_no_share() -> None:
     # pub-23, last sentence.
     table = marks_from([mark("q", "alpha", "alpha", 5)], ["alpha", "beta"], ["alpha"])
-    alone, unmarked = peer_means(table)
-    assert (alone.value, alone.reason) == (None, "marked by its author only")
-    assert (unmarked.value, unmarked.reason) == (None, "not marked")
     assert np.isnan(full_marks(table).percent).all()
-
-
-def test_agents_without_a_question_in_common_have_no_difference() -> None:
-    table = marks_from([mark("q1", "a", "j", 5), mark("q2", "b", "j", 4)], ["a", "b"], ["j"])
-    assert shared_difference(table, 0, 1).reason == "no question in common"

@@ -193,12 +193,12 @@ def test_two_models_cannot_be_told_from_their_home() -> None:
     # 80 % of 8 is 6.4, of 80 is 64; 1 in 1000 binomial samples lies below 2; below 52 or above 74.
     [(8, 2, 8), pytest.param(80, 52, 74, marks=pytest.mark.slow)],
 )
-def test_the_smallest_findable_effect_is_found_four_times_in_five(
+def test_the_minimum_detectable_effect_is_found_four_times_in_five(
     seeds: int, fewest: int, most: int
 ) -> None:
     # Its formula, by scipy's quantiles, and its meaning, by planting just that effect.
     scores, author = simulated(0, 120)
-    least = decomposed(scores, author).families["self"][0].smallest_findable
+    least = decomposed(scores, author).families["self"][0].minimum_detectable
     assert least is not None
     found = 0
     for seed in range(seeds):
@@ -214,13 +214,13 @@ def test_the_smallest_findable_effect_is_found_four_times_in_five(
     assert (high - low) / (2 * t.ppf(0.975, 119)) == pytest.approx(error, rel=0.06)
 
 
-def test_shrunken_effects_lie_between_the_mean_and_the_estimate() -> None:
+def test_shrinkage_estimates_lie_between_the_mean_and_the_estimate() -> None:
     found = decomposed(*simulated(5, 100, home=(1, 0, 0, 0)))
     estimates = values(found, "home")
     mean = sum(estimates) / 4
     for effect, value in zip(found.families["home"], estimates, strict=True):
-        assert effect.shrunken is not None
-        assert min(mean, value) - 1e-9 <= effect.shrunken <= max(mean, value) + 1e-9
+        assert effect.shrinkage is not None
+        assert min(mean, value) - 1e-9 <= effect.shrinkage <= max(mean, value) + 1e-9
 
 
 def test_shares_sum_to_one_and_are_what_was_planted() -> None:
@@ -279,5 +279,5 @@ def test_questions_that_all_say_the_same_leave_no_interval_rather_than_none_wide
         assert one.value is not None
         assert (one.low, one.high, one.p) == (None, None, None)
         assert "every question says the same" in one.method
-        assert effect.smallest_findable is None
+        assert effect.minimum_detectable is None
     assert {(one.low, one.high) for one in found.shares.values()} == {(None, None)}

@@ -43,7 +43,7 @@ class Hub:
         token: str | None = None,
     ) -> None:
         if not _NAME.fullmatch(name):
-            raise SetupError(f"'{name[:100]}' is no place on the hub: write OWNER/NAME")
+            raise SetupError(f"'{name[:100]}' is no repository name on the hub: write OWNER/NAME")
         self.name = name
         self._public = public
         self._token = token

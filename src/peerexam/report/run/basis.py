@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from peerexam.calls import Json, canonical_json
 from peerexam.report.figures.axis import Axis, Bar
-from peerexam.report.numbers import percent, span
+from peerexam.report.numbers import interval, percent
 from peerexam.report.run.conclusion import Standings
 
 STATES = ("ok", "unparsed", "refused", "filtered", "truncated", "empty", "error")
@@ -135,7 +135,7 @@ def depth_table(standings: Standings) -> tuple[list[int], list[tuple[str, list[D
 def _depth_cell(row: Mapping[str, Json]) -> DepthCell:
     return DepthCell(
         percent(row.get("rate")),
-        span(percent(row.get("low")), percent(row.get("high"))),
+        interval(row),
         f"{row.get('correct') or 0} of {row.get('asked') or 0}",
         DEPTH_AXIS.bar(row.get("rate"), row.get("low"), row.get("high")),
     )

@@ -251,7 +251,7 @@ def _at_risk(standings: Standings) -> str:
         correct[row["round"]] = correct.get(row["round"], 0) + row["correct"]
         answered[row["round"]] = answered.get(row["round"], 0) + row["asked"]
     parts = [
-        f"round {number} rests on {counted(answered[number], 'answer')} after "
+        f"round {number} has {counted(answered[number], 'answer')} after "
         f"{correct[number - 1]:,} correct ones"
         for number in sorted(answered)
         if number - 1 in correct

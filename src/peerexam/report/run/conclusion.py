@@ -26,7 +26,7 @@ METHODS = {
 
 _UNJUDGED = (
     "Nothing was judged, so there are no standings: judging.marks or judging.ranking asks for "
-    "judgements, and the same command goes on from these answers."
+    "judgements, and the same command continues from these answers."
 )
 
 
@@ -50,8 +50,9 @@ class Tier:
         """What may not be concluded within the tier; empty for an agent alone."""
         if len(self.agents) == 1:
             return ""
-        how = "not told apart" if self.is_level else "told apart only in part (see possible ranks)"
-        return f"{listed(self.agents)} are {how}"
+        if self.is_level:
+            return f"no significant difference between {listed(self.agents)}"
+        return f"{listed(self.agents)} are partly distinguishable (see possible ranks)"
 
 
 def tiers(standings: Standings) -> list[Tier]:
@@ -74,7 +75,7 @@ def headline(standings: Standings) -> str:
 
     >>> headline({"standings": [{"agent": "A", "tier": 1, "rank": 1},
     ...     {"agent": "B", "tier": 2, "rank": 2}, {"agent": "C", "tier": 2, "rank": 3}]})
-    'A is ahead of B and C; B and C are not told apart.'
+    'A is ahead of B and C; no significant difference between B and C.'
     """
     found = tiers(standings)
     if not found and has_standings(standings):
@@ -115,7 +116,7 @@ def has_standings(standings: Standings) -> bool:
 
 
 def uncompared(standings: Standings) -> list[tuple[str, str]]:
-    """Pairs that no judge with a vote compared: their order rests on no direct comparison."""
+    """Pairs that no judge with a vote compared: their order is not based on a direct comparison."""
     pairs = (standings.get("voting") or {}).get("uncompared") or []
     return [(one, other) for one, other in pairs]
 
@@ -135,8 +136,8 @@ def _one_tier(tier: Tier) -> str:
     if len(tier.agents) == 1:
         return f"{tier.agents[0]} was examined alone, so there is nobody to compare it with."
     if not tier.is_level:
-        return f"{tier.caution}: no line divides the better from the worse."
-    return f"{tier.caution}: none is shown to be better than another."
+        return f"{tier.caution}. The intervals overlap: no tier boundary."
+    return f"There is {tier.caution}."
 
 
 def _two_tiers(best: Tier, rest: Tier) -> str:
@@ -191,11 +192,11 @@ def _likelihood_note(standings: Standings) -> list[str]:
     return [
         f"Judges by likelihood ({listed(names)}) were asked for no opinion: they measure how much "
         "likelier the text of an answer becomes once the question is known. They can say whether "
-        "an answer belongs to its question. They see no first place, so their swap consistency "
-        "and first-place preference are what they are by construction and no merit. They cannot "
-        "check a fact that their own weights do not hold, they give no reasons, and their full "
-        "mark is a threshold on that gain. They may find likely what they, or a near relation, "
-        "would have written: read their self-preference before their votes."
+        "an answer belongs to its question. They see no order, so their swap consistency and "
+        "first-place preference follow from the construction and say nothing of their quality. "
+        "They cannot check a fact that their own weights do not hold, they give no reasons, and "
+        "their full mark is a threshold on that gain. They may find likely what they, or a near "
+        "relation, would have written: read their self-preference before their votes."
     ]
 
 
@@ -204,12 +205,12 @@ def _unfit_note(standings: Standings) -> list[str]:
     voters = (standings.get("voting") or {}).get("judges_counted", [])
     notes = []
     for names, fate in (
-        ([name for name in unfit if name not in voters], "lost the vote"),
-        ([name for name in unfit if name in voters], "counted all the same"),
+        ([name for name in unfit if name not in voters], "votes excluded"),
+        ([name for name in unfit if name in voters], "votes counted anyway"),
     ):
         if names:
             verb = "is" if len(names) == 1 else "are"
-            notes.append(f"{listed(names)} {verb} unfit to judge, and {fate}.")
+            notes.append(f"{listed(names)} {verb} unfit to judge: {fate}.")
     return notes
 
 
@@ -219,7 +220,7 @@ def _coordinator_notes(standings: Standings) -> list[str]:
     voting = standings.get("voting") or {}
     notes = [voting["note"]] if voting.get("note") else []
     return notes + [
-        f"{row['agent']} has no place: {row['why']}." for row in voting.get("unplaced") or []
+        f"{row['agent']} is unranked: {row['why']}." for row in voting.get("unplaced") or []
     ]
 
 
@@ -231,9 +232,9 @@ def _uncompared_note(standings: Standings) -> list[str]:
     if len(pairs) > _MOST_PAIRS:
         named.append(f"{len(pairs) - _MOST_PAIRS} more pairs")
     return [
-        f"* {listed(named)}: no judge with a vote compared these two, so their order rests on no "
-        "direct comparison, only on what each did against others. Add a judge that is neither of "
-        "them (roles: [judge])."
+        f"* {listed(named)}: no judge with a vote compared these two, so their order is not "
+        "based on a direct comparison, only on each one's results against others. Add a judge that "
+        "is neither of them (roles: [judge])."
     ]
 
 
@@ -242,8 +243,8 @@ def _few_judges_note(standings: Standings) -> list[str]:
     if len(judges) != 1 or number_of_judges(standings) != 1:
         return []
     return [
-        f"Only {judges[0]} counted as a judge. The intervals then say how sure one can be of that "
-        "judge's taste, not how far another judge would agree."
+        f"Only {judges[0]} counted as a judge. The intervals then describe the uncertainty of that "
+        "judge's preferences, not how far another judge would agree."
     ]
 
 
@@ -256,8 +257,8 @@ def _variants_note(standings: Standings) -> list[str]:
     if not pairs:
         return []
     return [
-        f"{listed(pairs)}: the same weights with other settings. A difference between them speaks "
-        "of the settings, and as judges they are not independent voices."
+        f"{listed(pairs)}: the same weights with other settings. A difference between them is "
+        "due to the settings, and as judges they are not independent."
     ]
 
 
@@ -268,7 +269,7 @@ def _cut_note(standings: Standings) -> list[str]:
     whose = [f"{row['agent']} ({row['cut']} of {row['of']})" for row in cut]
     return [
         f"Answers were cut at the length limit: {listed(whose)}. A cut answer may be marked down "
-        "for what it did not come to: raise answers.max_tokens, or ask for shorter answers."
+        "for what is missing: raise answers.max_tokens, or ask for shorter answers."
     ]
 
 

@@ -11,12 +11,12 @@ from peerexam.report.numbers import (
     MISSING,
     counted,
     decimal,
+    interval,
     percent,
     points,
     probability,
     ratio,
     signed,
-    span,
 )
 from peerexam.report.run.conclusion import Standings
 
@@ -148,15 +148,15 @@ def _share(share: Mapping[str, Json] | None) -> Measure | None:
 
 
 def _measure(judge: Mapping[str, Json], key: str, number: Number) -> Measure:
-    interval = (judge.get("intervals") or {}).get(key) or {}
-    return _with_interval(judge.get(key), interval, number)
+    held = (judge.get("intervals") or {}).get(key) or {}
+    return _with_interval(judge.get(key), held, number)
 
 
-def _with_interval(value: float | None, interval: Mapping[str, Json], number: Number) -> Measure:
-    n = interval.get("n")
+def _with_interval(value: float | None, held: Mapping[str, Json], number: Number) -> Measure:
+    n = held.get("n")
     return Measure(
         number(value),
-        span(number(interval.get("low")), number(interval.get("high"))),
+        interval(held, number),
         "" if n is None else f"n = {n:,}",
     )
 
@@ -267,7 +267,7 @@ def _effect(
     leaning = leaning if words[leaning] else "none"
     return Effect(
         value=number(value),
-        interval=span(number(low), number(high)),
+        interval=interval(estimate, number),
         p=probability(estimate.get("p")),
         p_holm=probability(estimate.get("p_holm")),
         n=str(estimate.get("n") or 0),

@@ -101,7 +101,7 @@
     const dimensions = [...new Set(rows.flatMap(([, row]) => Object.keys(row[4] || {})))];
     return table(
       "Marks",
-      ["Judge", "Overall", ...dimensions, "State", "Behind it"],
+      ["Judge", "Overall", ...dimensions, "State", "Source"],
       rows.map(([place, [of, judge, state, overall, scores, reason, reply]]) => [
         judge === of ? make("span", "", nameOf(judge), " (itself)") : nameOf(judge),
         overall === null || overall === undefined ? "–" : overall,
@@ -125,7 +125,7 @@
     if (!question.rankings.length) return null;
     return table(
       "Rankings, best first; tied agents are joined by =",
-      ["Judge", "Order", "Not placed"],
+      ["Judge", "Order", "Unranked"],
       question.rankings.map(([judge, order, unranked]) => [
         nameOf(judge),
         listOf(order.map((group) => listOf(group.map(nameOf), " = ")), " > "),
@@ -140,7 +140,7 @@
     whenOpened(node, () => [
       table(
         "Verdicts, one row an order",
-        ["Judge", "Shown first", "Shown second", "Winner", "State", "Behind it"],
+        ["Judge", "Shown first", "Shown second", "Winner", "State", "Source"],
         question.verdicts.map(([judge, first, second, state, winner, reason, reply], place) => [
           judge === first || judge === second
             ? make("span", "", nameOf(judge), make("small", "", "on its own answer, no vote"))
@@ -167,7 +167,7 @@
 
   function facts(question) {
     const parts = [question.path ? question.path.join(" › ") : question.domain];
-    parts.push(question.author === undefined ? "the user's own" : "set by " + names[question.author]);
+    parts.push(question.author === undefined ? "the user's own" : "written by " + names[question.author]);
     if (question.group !== "own") parts.push(question.group);
     if (question.level) parts.push(question.level);
     if (question.round > 1) parts.push(`round ${question.round}, after ${question.parent_id}`);

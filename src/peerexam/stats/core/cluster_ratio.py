@@ -81,12 +81,13 @@ def share_interval(
     spread = share * (1 - share)
     z = student_quantile(0.5 + confidence / 2, clusters - 1)
     if variance > 1e-18:
-        return _wilson(share, spread / variance, z)
-    differing = _wilson(0.0, float(clusters), z)[1]
+        return wilson_score(share, spread / variance, z)
+    differing = wilson_score(0.0, float(clusters), z)[1]
     return share * (1 - differing), share + (1 - share) * differing
 
 
-def _wilson(share: float, trials: float, z: float) -> tuple[float, float]:
+def wilson_score(share: float, trials: float, z: float) -> tuple[float, float]:
+    """Wilson's interval of a share of so many effective trials, with a quantile of one's own."""
     shrink = 1 + z * z / trials
     centre = (share + z * z / (2 * trials)) / shrink
     half = z / shrink * float(np.sqrt(share * (1 - share) / trials + z * z / (4 * trials**2)))

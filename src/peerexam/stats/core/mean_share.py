@@ -12,7 +12,12 @@ from statistics import NormalDist
 import numpy as np
 
 from peerexam.errors import StatisticsError
-from peerexam.stats.core.cluster_ratio import check_settings, share_interval, student_quantile
+from peerexam.stats.core.cluster_ratio import (
+    check_settings,
+    share_interval,
+    student_quantile,
+    wilson_score,
+)
 from peerexam.stats.core.estimate import Estimate
 from peerexam.stats.core.tables import Floats
 
@@ -75,7 +80,7 @@ def _interval(
     if variance < 1e-18:
         return share_interval(parts * value, parts, confidence)
     z = student_quantile(0.5 + confidence / 2, clusters - 1)
-    return _wilson(value, value * (1 - value) / variance, z)
+    return wilson_score(value, value * (1 - value) / variance, z)
 
 
 def _hidden_error(clusters: Floats) -> Floats:
@@ -83,10 +88,3 @@ def _hidden_error(clusters: Floats) -> Floats:
     z = NormalDist().inv_cdf(0.975)
     centre = z * z / 2 / (clusters + z * z)
     return np.asarray(np.sqrt(centre * (1 - centre) / clusters), dtype=np.float64)
-
-
-def _wilson(share: float, trials: float, z: float) -> tuple[float, float]:
-    shrink = 1 + z * z / trials
-    centre = (share + z * z / (2 * trials)) / shrink
-    half = z / shrink * float(np.sqrt(share * (1 - share) / trials + z * z / (4 * trials**2)))
-    return max(0.0, centre - half), min(1.0, centre + half)

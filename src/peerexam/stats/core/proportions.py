@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from statistics import NormalDist
 
+from peerexam.stats.core.estimate import Estimate
+
 
 def wilson(successes: int, trials: int, confidence: float = 0.95) -> tuple[float, float] | None:
     """Wilson's score interval of a proportion (Wilson 1927), None without a trial.
@@ -28,3 +30,19 @@ def wilson(successes: int, trials: int, confidence: float = 0.95) -> tuple[float
     low = middle - half if successes > 0 else 0.0
     high = middle + half if successes < trials else 1.0
     return max(0.0, low), min(1.0, high)
+
+
+def wilson_share(
+    count: int,
+    n: int,
+    confidence: float = 0.95,
+    *,
+    left_out: int = 0,
+    method: str,
+    reason: str | None = None,
+) -> Estimate:
+    """The share `count` / `n` with Wilson's interval; without a trial, the reason for none."""
+    ends = wilson(count, n, confidence)
+    if ends is None:
+        return Estimate(None, left_out=left_out, method=method, reason=reason)
+    return Estimate(count / n, *ends, n=n, left_out=left_out, method=method)

@@ -152,17 +152,6 @@ def mark_agreement(
     return {(i, j): kendall_tau(columns[i], columns[j]) for i, j in combinations(columns, 2)}
 
 
-def mean_agreement(pairs: Sequence[Estimate]) -> Estimate:
-    """Mean τ over the pairs of judges for which it is defined; the others are counted beside it."""
-    values = [pair.value for pair in pairs if pair.value is not None]
-    left_out = len(pairs) - len(values)
-    if not values:
-        return _undefined("no pair of judges with a defined tau", 0, left_out)
-    return Estimate(
-        sum(values) / len(values), n=len(values), left_out=left_out, method="mean over judge pairs"
-    )
-
-
 def _undefined(reason: str, n: int, left_out: int) -> Estimate:
     return Estimate(None, n=n, left_out=left_out, method="Kendall tau-b", reason=reason)
 

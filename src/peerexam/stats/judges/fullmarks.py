@@ -1,4 +1,4 @@
-"""Shares of full marks, and means that travel with their coverage (examiner paper, Table 4)."""
+"""Shares of full marks (examiner paper, Table 4)."""
 
 from __future__ import annotations
 
@@ -23,28 +23,6 @@ class FullMarks:
     percent: Floats
     counts: Ints
     planned: Ints
-
-
-@dataclass(frozen=True, slots=True)
-class MeanMark:
-    """A mean mark and what it rests on.
-
-    Attributes:
-        value: None where there is no mark; `reason` then says why.
-        n: Marks in the mean.
-        planned: Marks asked for.
-        reason: Why there is no value.
-    """
-
-    value: float | None
-    n: int
-    planned: int
-    reason: str | None = None
-
-    @property
-    def failed(self) -> int:
-        """Marks asked for that could not be had; they are neither 0 nor left unsaid."""
-        return self.planned - self.n
 
 
 def own_marks(marks: Marks) -> Mask:
@@ -104,54 +82,3 @@ def _row_mean(table: Floats) -> Floats:
     number = known.sum(axis=1)
     total = np.where(known, table, 0.0).sum(axis=1)
     return np.where(number > 0, total / np.maximum(number, 1), np.nan)
-
-
-def peer_means(marks: Marks) -> list[MeanMark]:
-    """Mean overall mark of each agent by the other judges; its own marks stay out.
-
-    Where the only judge is the author of the answer there is no peer mean, and the reason says so.
-    """
-    peer = ~own_marks(marks)
-    return [
-        _mean_mark(marks.overall[(marks.examinee == i) & peer], _no_peer(marks, i))
-        for i in range(len(marks.agents))
-    ]
-
-
-def _no_peer(marks: Marks, agent: int) -> str:
-    if bool((marks.examinee == agent).any()):
-        return "marked by its author only"
-    return "not marked"
-
-
-def _mean_mark(values: Floats, why_none: str) -> MeanMark:
-    given = values[~np.isnan(values)]
-    if len(given):
-        return MeanMark(float(given.mean()), len(given), len(values))
-    return MeanMark(None, 0, len(values), "every mark failed" if len(values) else why_none)
-
-
-def shared_difference(marks: Marks, one: int, other: int) -> MeanMark:
-    """Mean mark of one agent minus that of another, over what both have a mark for.
-
-    Comparing plain means would reward an agent whose hard answers could not be judged.
-
-    Args:
-        marks: Marks; own ones are left out.
-        one: Index of an agent.
-        other: Index of another.
-
-    Returns:
-        `n` counts the (question, judge) cells where both have a mark, `planned` where both were
-        to have one.
-    """
-    peer = ~own_marks(marks)
-    cell = marks.question * len(marks.judges) + marks.judge
-    tables: list[tuple[Ints, Floats]] = []
-    for agent in (one, other):
-        rows = peer & (marks.examinee == agent)
-        keys, first = np.unique(cell[rows], return_index=True)
-        tables.append((keys, marks.overall[rows][first]))
-    (keys, values), (other_keys, other_values) = tables
-    _, left, right = np.intersect1d(keys, other_keys, return_indices=True)
-    return _mean_mark(values[left] - other_values[right], "no question in common")

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from peerexam.errors import StatisticsError
 from peerexam.stats.core.estimate import Estimate
-from peerexam.stats.core.proportions import wilson
+from peerexam.stats.core.proportions import wilson_share
 
 _SHARE = "share of traces; Wilson interval"
 _SUM = "weighted sum; interval recovered from those of its parts (Newcombe, MOVER)"
@@ -107,10 +107,7 @@ def _weighted(parts: list[tuple[float, Estimate]], constant: float) -> Estimate:
 
 
 def _share(count: int, of: int, reason: str) -> Estimate:
-    ends = wilson(count, of)
-    if ends is None:
-        return Estimate(None, method=_SHARE, reason=reason)
-    return Estimate(count / of, ends[0], ends[1], n=of, method=_SHARE)
+    return wilson_share(count, of, method=_SHARE, reason=reason)
 
 
 def _negative(one: Estimate) -> Estimate:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from peerexam.errors import StatisticsError
 from peerexam.stats.core.cluster_ratio import share_interval
 from peerexam.stats.core.estimate import Estimate
-from peerexam.stats.core.proportions import wilson
+from peerexam.stats.core.proportions import wilson_share
 from peerexam.stats.core.tables import Floats, Ints
 
 NO_MISTAKE = -1
@@ -249,7 +249,4 @@ def floors(gold: Ints, steps: Ints, correct_answer: Bools) -> Floors:
 
 
 def _share(count: int, n: int, left_out: int) -> Estimate:
-    ends = wilson(count, n)
-    if ends is None:
-        return Estimate(None, left_out=left_out, method="share; Wilson", reason=_NOTHING)
-    return Estimate(count / n, *ends, n=n, left_out=left_out, method="share; Wilson")
+    return wilson_share(count, n, left_out=left_out, method="share; Wilson", reason=_NOTHING)

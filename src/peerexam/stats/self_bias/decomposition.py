@@ -12,8 +12,8 @@ examinee does elsewhere and what the author and the judge give to others, each f
 own; that takes three of them at least.
 
 Intervals resample whole questions (clusters). A replicate is linearised: the sum of the questions'
-influences, which is what least squares gives where no score is missing. Estimates of a family are
-also given shrunken by empirical Bayes: pulled to the family's mean by τ² / (τ² + se²), where τ² is
+influences, which is what least squares gives where no score is missing. A shrinkage estimate
+(empirical Bayes) pulls each of a family to the family's mean by τ² / (τ² + se²), where τ² is
 the spread of the estimates less their mean squared error. The smallest effect that a design could
 have found at 80 % power in a two-sided test at 5 % is (t₀.₉₇₅ + z₀.₈₀) × se, with the clustered
 standard error.
@@ -56,14 +56,14 @@ class Effect:
     Attributes:
         of: Whom it is of: one name, or author or judge and examinee.
         estimate: Least squares; `p_holm` is over the effects of home, or of self.
-        shrunken: By empirical Bayes within its family.
-        smallest_findable: At 80 % power.
+        shrinkage: By empirical Bayes within its family.
+        minimum_detectable: At 80 % power.
     """
 
     of: tuple[str, ...]
     estimate: Estimate
-    shrunken: float | None
-    smallest_findable: float | None
+    shrinkage: float | None
+    minimum_detectable: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +206,7 @@ def _told(
         if not decided:
             one = Effect((), _undecided(family), None, None)
         effects.setdefault(family, []).append(replace(one, of=whose))
-    families = {name: _shrunken(family, name) for name, family in effects.items()}
+    families = {name: _with_shrinkage(family, name) for name, family in effects.items()}
     shares = variance_shares(
         fit,
         design,
@@ -267,7 +267,7 @@ def _effect(
     rests_on: int,
     confidence: float,
 ) -> Effect:
-    """An effect, or the mean of several; `shrunken` holds the standard error until later."""
+    """An effect, or the mean of several; `shrinkage` holds the standard error until later."""
     n, value = len(influence), float(values[at].mean())
     if rests_on < 2:
         return Effect((), Estimate(value, n=n, method=_METHOD), None, None)
@@ -286,11 +286,11 @@ def _undecided(family: str) -> Estimate:
     return Estimate(None, method=_METHOD, reason=reason)
 
 
-def _shrunken(family: list[Effect], name: str) -> list[Effect]:
-    """Empirical Bayes within a family; `shrunken` holds the standard error until then."""
-    told = [e for e in family if e.estimate.value is not None and e.shrunken is not None]
+def _with_shrinkage(family: list[Effect], name: str) -> list[Effect]:
+    """Empirical Bayes within a family; `shrinkage` holds the standard error until then."""
+    told = [e for e in family if e.estimate.value is not None and e.shrinkage is not None]
     values = np.array([e.estimate.value for e in told], dtype=np.float64)
-    errors = np.array([e.shrunken for e in told], dtype=np.float64) ** 2
+    errors = np.array([e.shrinkage for e in told], dtype=np.float64) ** 2
     centre = float(values.mean()) if name in ("home", "self") and len(values) else 0.0
     spread = max(0.0, float(((values - centre) ** 2).mean() - errors.mean())) if told else 0.0
     pulled = iter(
@@ -300,7 +300,7 @@ def _shrunken(family: list[Effect], name: str) -> list[Effect]:
     if name in ("home", "self"):
         estimates = with_holm(estimates)
     return [
-        replace(e, estimate=estimate, shrunken=next(pulled) if e in told else None)
+        replace(e, estimate=estimate, shrinkage=next(pulled) if e in told else None)
         for e, estimate in zip(family, estimates, strict=True)
     ]
 
@@ -309,4 +309,4 @@ def _mean_of(mean: Effect, family: Sequence[Effect], name: str) -> Effect:
     whose = tuple(one.of[0] for one in family)
     if any(one.estimate.value is None for one in family):
         return Effect(whose, _undecided(name), None, None)
-    return replace(mean, of=whose, shrunken=None)
+    return replace(mean, of=whose, shrinkage=None)

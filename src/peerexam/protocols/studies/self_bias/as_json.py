@@ -122,8 +122,8 @@ def _effect(one: Effect) -> dict[str, Json]:
     return {
         "of": list(one.of),
         **estimate_json(one.estimate),
-        "shrunken": one.shrunken,
-        "smallest_findable": one.smallest_findable,
+        "shrunken": one.shrinkage,
+        "smallest_findable": one.minimum_detectable,
     }
 
 
