@@ -18,6 +18,7 @@ import pytest
 
 from peerexam.agents.function import ScriptedAgent
 from peerexam.calls import Request
+from peerexam.protocols.studies.base import ask_study
 from peerexam.protocols.studies.discrimination.protocol import Discrimination
 from peerexam.protocols.studies.discrimination.study import discriminate
 from peerexam.protocols.studies.discrimination.variations import variations_of
@@ -28,7 +29,7 @@ from peerexam.protocols.studies.mistakes.backtracking.measures import (
 )
 from peerexam.protocols.studies.mistakes.backtracking.study import Backtracking, backtrack_all
 from peerexam.protocols.studies.mistakes.finding.measures import finding_result
-from peerexam.protocols.studies.mistakes.finding.protocol import Finding, find_mistakes
+from peerexam.protocols.studies.mistakes.finding.protocol import Finding
 from peerexam.protocols.studies.self_bias.study import study_self_bias
 from peerexam.stats.core.proportions import wilson
 from peerexam.tasks.benchmarks.base import Item
@@ -164,7 +165,7 @@ async def test_mistake_finding(tmp_path: Path, planting: Any) -> None:
         traces = [*drawn_traces(chance, "a", 40), *drawn_traces(chance, "b", 30)]
         agents = {"looks": locating(chance, traces)}
         finding = Finding(traces, ("trace",), seed)
-        finds = await find_mistakes(
+        finds = await ask_study(
             planting.config(agents), finding, tmp_path / str(seed), agents=agents
         )
         rates.see(finding_result(finding, finds).measures)

@@ -23,7 +23,7 @@ from peerexam.protocols.studies.mistakes.backtracking.study import (
     backtrack_all,
     write_backtracks,
 )
-from peerexam.protocols.studies.mistakes.finding.protocol import drawn
+from peerexam.protocols.studies.mistakes.finding.protocol import draw_traces
 from peerexam.protocols.studies.result import StudyResult
 from peerexam.report.backtracking import write_curve
 from peerexam.report.grid import grid
@@ -39,7 +39,7 @@ def backtrack(arguments: argparse.Namespace) -> int:
     _check_classifiers(locators)
     whole = load_traces(Path(arguments.path), tasks_from(arguments.tasks))
     work = Backtracking(
-        drawn(whole, arguments.limit, arguments.seed),
+        draw_traces(whole, arguments.limit, arguments.seed),
         whole,
         locators,
         arguments.samples,

@@ -12,7 +12,7 @@ from peerexam.agents.function import ScriptedAgent
 from peerexam.calls import Request
 from peerexam.errors import RecordFileError, SetupError
 from peerexam.protocols.config.models import AgentConfig
-from peerexam.protocols.studies.base import Collected, study_config
+from peerexam.protocols.studies.base import StudyRecords, study_config
 from peerexam.protocols.studies.consistency.hypothetical import (
     TEMPLATES,
     Asking,
@@ -71,7 +71,7 @@ def other_in_templates(kind: str, prompt: str) -> str:
     return str(the_sum(prompt) + (kind == "template"))
 
 
-async def run(folder: Path, asking: Asking, **replies: Reply) -> Collected[Hypothetical]:
+async def run(folder: Path, asking: Asking, **replies: Reply) -> StudyRecords[Hypothetical]:
     agents = {name: agent(reply, name) for name, reply in replies.items()}
     config = study_config(
         [AgentConfig(name=name, model="file/none.jsonl") for name in agents], "hypothetical"

@@ -8,7 +8,7 @@ from pathlib import Path
 from peerexam.agents.function import ScriptedAgent
 from peerexam.calls import Completion, Request
 from peerexam.protocols.config.models import AgentConfig
-from peerexam.protocols.studies.base import Collected, study_config
+from peerexam.protocols.studies.base import StudyRecords, study_config
 from peerexam.protocols.studies.consistency.plan import programs_plan
 from peerexam.protocols.studies.consistency.program_measures import programs_result
 from peerexam.protocols.studies.consistency.programs import (
@@ -50,7 +50,7 @@ def writer(write: Write) -> ScriptedAgent:
     return ScriptedAgent(reply, "writer")
 
 
-async def run(folder: Path, agent: ScriptedAgent) -> Collected[Parse]:
+async def run(folder: Path, agent: ScriptedAgent) -> StudyRecords[Parse]:
     config = study_config([AgentConfig(name="writer", model="file/none.jsonl")], "geo")
     return await write_programs(config, ITEMS, EXAMPLES, folder, agents={"writer": agent})
 

@@ -17,7 +17,7 @@ from peerexam.agents.function import ScriptedAgent
 from peerexam.calls import Request
 from peerexam.errors import PermanentError
 from peerexam.protocols.config.models import AgentConfig, Budget, Limits
-from peerexam.protocols.studies.base import Collected, study_config
+from peerexam.protocols.studies.base import StudyRecords, study_config
 from peerexam.protocols.studies.consistency.plan import sums_plan
 from peerexam.protocols.studies.consistency.sum_measures import sums_result
 from peerexam.protocols.studies.consistency.sums import Prompt, ask_sums
@@ -90,7 +90,7 @@ async def asked(
     graphs: Sequence[ArithmeticGraph],
     solver: ScriptedAgent,
     limits: Limits | None = None,
-) -> Collected[Prompt]:
+) -> StudyRecords[Prompt]:
     config = study_config([AgentConfig(name="solver", model="file/none.jsonl")], "c", limits=limits)
     return await ask_sums(config, graphs, folder, agents={"solver": solver})
 
@@ -212,7 +212,7 @@ async def test_unreadable_answers_are_a_state_of_their_own(tmp_path: Path) -> No
     states = {row.replaced: row.state for row in pairs}
     product, quotient = EXAMPLE.operands(0)
     assert states == {product: "not_asked", quotient: "ok"}
-    result = sums_result(Collected(rows, None, {}, {}), {}, 0)
+    result = sums_result(StudyRecords(rows, None, {}, {}), {}, 0)
     assert (estimate(result, "consistency").value, estimate(result, "consistency").n) == (1.0, 1)
     assert estimate(result, "consistency").left_out == 1
     assert estimate(result, "consistency_strict").value == 0.5

@@ -21,7 +21,7 @@ from peerexam.examiners.prompting.delimiters import fence_for
 from peerexam.examiners.prompting.library import PromptLibrary, Rendered
 from peerexam.examiners.reading.parsing import Unreadable, answer_part
 from peerexam.protocols.session.concurrency import together
-from peerexam.protocols.studies.base import Gone, Study
+from peerexam.protocols.studies.base import Progressed, Study
 from peerexam.protocols.studies.consistency.answering_sums import read_sum, sum_prompt, sum_sampling
 from peerexam.tasks.consistency.numerals import Numeral, same_number
 
@@ -160,7 +160,7 @@ class Hypothetical:
         }
 
 
-async def ask_templates(study: Study, asking: Asking) -> Gone[list[Hypothetical]]:
+async def ask_templates(study: Study, asking: Asking) -> Progressed[list[Hypothetical]]:
     """Ask every agent each prompt p, and every template over it.
 
     Args:

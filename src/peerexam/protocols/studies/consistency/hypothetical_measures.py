@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from peerexam.calls import Json
-from peerexam.protocols.studies.base import Collected
+from peerexam.protocols.studies.base import StudyRecords
 from peerexam.protocols.studies.consistency.hypothetical import (
     DIRECT,
     TEMPLATES,
@@ -41,7 +41,7 @@ Trial = Callable[[Hypothetical], bool | None]
 
 
 def hypothetical_result(
-    found: Collected[Hypothetical], about: Mapping[str, Json], *, sums: bool
+    found: StudyRecords[Hypothetical], about: Mapping[str, Json], *, sums: bool
 ) -> StudyResult:
     """The result of a study of hypothetical prompts."""
     notes = (*NOTES, SAME_NUMBER if sums else SAME_TEXT)

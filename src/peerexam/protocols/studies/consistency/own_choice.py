@@ -23,7 +23,7 @@ from peerexam.examiners.reading.choices import Choices, read_choice
 from peerexam.examiners.reading.parsing import Unreadable
 from peerexam.protocols.config.models import ExamConfig
 from peerexam.protocols.session.progress import Progress
-from peerexam.protocols.studies.base import Collected, Study, studying
+from peerexam.protocols.studies.base import Study, StudyRecords, studying
 from peerexam.protocols.studies.consistency.hypothetical import (
     DIRECT,
     Asking,
@@ -53,7 +53,7 @@ async def ask_hypothetically(
     db: str | None = None,
     agents: Mapping[str, Agent] | None = None,
     progress: Progress | None = None,
-) -> Collected[Hypothetical]:
+) -> StudyRecords[Hypothetical]:
     """Ask every agent each prompt, what it would answer to it, and which reply is its own.
 
     Args:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from peerexam.calls import Json
-from peerexam.protocols.studies.base import Collected
+from peerexam.protocols.studies.base import StudyRecords
 from peerexam.protocols.studies.consistency.programs import Parse
 from peerexam.protocols.studies.consistency.result import consistency_result
 from peerexam.protocols.studies.result import Measure, StudyResult
@@ -28,7 +28,7 @@ NOTES = (
 Trial = Callable[[Parse], bool | None]
 
 
-def programs_result(parses: Collected[Parse], about: Mapping[str, Json]) -> StudyResult:
+def programs_result(parses: StudyRecords[Parse], about: Mapping[str, Json]) -> StudyResult:
     """The result of a study of programs."""
     return consistency_result(parses, about, of_agent, NOTES)
 

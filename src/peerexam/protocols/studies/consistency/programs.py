@@ -22,7 +22,7 @@ from peerexam.examiners.reading.parsing import Unreadable, answer_part
 from peerexam.protocols.config.models import ExamConfig
 from peerexam.protocols.session.concurrency import together
 from peerexam.protocols.session.progress import Progress
-from peerexam.protocols.studies.base import Collected, Study, studying
+from peerexam.protocols.studies.base import Study, StudyRecords, studying
 from peerexam.runfolder.folder import write_rows
 from peerexam.tasks.consistency.funql import Term, body, holds, read_program, same_program
 from peerexam.tasks.consistency.geoquery import GeoQuestion
@@ -199,7 +199,7 @@ async def write_programs(
     db: str | None = None,
     agents: Mapping[str, Agent] | None = None,
     progress: Progress | None = None,
-) -> Collected[Parse]:
+) -> StudyRecords[Parse]:
     """Ask every agent for the programs of all questions and sub-questions; leave `prompts.jsonl`.
 
     Args:

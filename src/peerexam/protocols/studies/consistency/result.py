@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol, TypeVar
 
 from peerexam.calls import Json
-from peerexam.protocols.studies.base import Collected, given_up
+from peerexam.protocols.studies.base import StudyRecords, given_up
 from peerexam.protocols.studies.result import Measure, StudyResult
 
 
@@ -34,7 +34,7 @@ Row = TypeVar("Row", bound=Asked)
 
 
 def consistency_result(
-    asked: Collected[Row],
+    asked: StudyRecords[Row],
     about: Mapping[str, Json],
     of_agent: Callable[[str, Sequence[Row]], Iterable[Measure]],
     notes: Sequence[str],

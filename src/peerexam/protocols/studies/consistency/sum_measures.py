@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
 from peerexam.calls import Json
-from peerexam.protocols.studies.base import Collected
+from peerexam.protocols.studies.base import StudyRecords
 from peerexam.protocols.studies.consistency.result import consistency_result
 from peerexam.protocols.studies.consistency.sums import NOT_ASKED, Kind, Prompt
 from peerexam.protocols.studies.result import Measure, StudyResult
@@ -40,7 +40,7 @@ Trial = Callable[[Prompt], bool | None]
 """Whether a prompt succeeded; None where it cannot say."""
 
 
-def sums_result(asked: Collected[Prompt], about: Mapping[str, Json], seed: int) -> StudyResult:
+def sums_result(asked: StudyRecords[Prompt], about: Mapping[str, Json], seed: int) -> StudyResult:
     """The result of a study of nested sums."""
     tables: dict[str, Json] = {"states": _states(asked.rows)}
     return consistency_result(asked, about, partial(of_agent, seed=seed), NOTES, tables)

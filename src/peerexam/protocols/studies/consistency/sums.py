@@ -27,7 +27,7 @@ from peerexam.examiners.asking import Outcome
 from peerexam.protocols.config.models import ExamConfig
 from peerexam.protocols.session.concurrency import together
 from peerexam.protocols.session.progress import Progress
-from peerexam.protocols.studies.base import Collected, Study, studying
+from peerexam.protocols.studies.base import Study, StudyRecords, studying
 from peerexam.protocols.studies.consistency.answering_sums import answer_sum
 from peerexam.runfolder.folder import write_rows
 from peerexam.tasks.consistency.arithmetic import ArithmeticGraph, VariantKind
@@ -146,7 +146,7 @@ async def ask_sums(
     db: str | None = None,
     agents: Mapping[str, Agent] | None = None,
     progress: Progress | None = None,
-) -> Collected[Prompt]:
+) -> StudyRecords[Prompt]:
     """Ask every agent all prompts of every graph, and leave `prompts.jsonl` in a folder.
 
     Args:

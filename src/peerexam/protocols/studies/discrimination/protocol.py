@@ -27,7 +27,7 @@ from peerexam.examiners.discrimination.choosing import (
 from peerexam.protocols.config.models import ExamConfig
 from peerexam.protocols.session.concurrency import together
 from peerexam.protocols.session.progress import Progress
-from peerexam.protocols.studies.base import Gone, Study, studying
+from peerexam.protocols.studies.base import Progressed, Study, studying
 from peerexam.protocols.studies.discrimination.answer_scoring import Candidate, Scorer, scorer_of
 from peerexam.protocols.studies.discrimination.variations import PLAIN, Variation
 from peerexam.tasks.benchmarks.base import BenchmarkTask, Item
@@ -166,7 +166,7 @@ async def examine_all(
     db: str | None = None,
     agents: Mapping[str, Agent] | None = None,
     progress: Progress | None = None,
-) -> tuple[Gone[tuple[Examined, ...]], dict[str, Mapping[str, object]], dict[str, str]]:
+) -> tuple[Progressed[tuple[Examined, ...]], dict[str, Mapping[str, object]], dict[str, str]]:
     """Ask everything.
 
     Args:
