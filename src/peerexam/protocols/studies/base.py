@@ -42,6 +42,11 @@ class Progressed(Generic[Found]):
     stopped: str | None = None
 
 
+def flat(done: Progressed[Sequence[Found]]) -> Progressed[Found]:
+    """The same where one item's work left several records: all of them in a row."""
+    return Progressed(tuple(one for each in done.found for one in each), done.stopped)
+
+
 @dataclass(frozen=True, slots=True)
 class StudyRecords(Generic[Found]):
     """What a study asked, before anything is measured.
@@ -79,10 +84,6 @@ class Study:
     def lost(self) -> dict[str, str]:
         """Why agents were given up, by their name."""
         return self.scene.lost()
-
-    def collected(self, rows: Iterable[Found], stopped: str | None) -> StudyRecords[Found]:
-        """Rows with what is known of the agents that gave them."""
-        return StudyRecords(tuple(rows), stopped, self.lost(), self.fingerprints)
 
     async def over(
         self, items: Iterable[Item], work: Callable[[Item], Awaitable[Found]]
