@@ -27,7 +27,7 @@ from peerexam.protocols.studies.mistakes.backtracking.measures import (
     backtracking_result,
     backtracking_rows,
 )
-from peerexam.protocols.studies.mistakes.backtracking.study import Backtracking, backtrack_all
+from peerexam.protocols.studies.mistakes.backtracking.study import Backtracking
 from peerexam.protocols.studies.mistakes.finding.measures import finding_result
 from peerexam.protocols.studies.mistakes.finding.protocol import Finding
 from peerexam.protocols.studies.self_bias.study import study_self_bias
@@ -219,7 +219,7 @@ async def test_backtracking(tmp_path: Path, planting: Any) -> None:
         traces = [*to_take_up(chance, "a", 30), *to_take_up(chance, "b", 30)]
         work = Backtracking(traces, traces, locators_from("gold,simulated:0.6"), 1, seed)
         agents = {"writes": mending(chance)}
-        done = await backtrack_all(
+        done = await ask_study(
             planting.config(agents), work, tmp_path / str(seed), agents=agents
         )
         rates.see(backtracking_result(work, done).measures)
