@@ -20,7 +20,7 @@ from peerexam.agents.function import ScriptedAgent
 from peerexam.calls import Request
 from peerexam.protocols.studies.base import ask_study
 from peerexam.protocols.studies.discrimination.protocol import Discrimination
-from peerexam.protocols.studies.discrimination.study import discriminate
+from peerexam.protocols.studies.discrimination.study import discrimination_result
 from peerexam.protocols.studies.discrimination.variations import variations_of
 from peerexam.protocols.studies.mistakes.backtracking.locators import locators_from
 from peerexam.protocols.studies.mistakes.backtracking.measures import (
@@ -79,7 +79,8 @@ async def test_discrimination(tmp_path: Path, planting: Any) -> None:
     what = Discrimination(
         GSM8K, items, tuple(agents), variations_of("plain,rotated", GSM8K), candidates=2
     )
-    result = await discriminate(what, planting.config(agents), tmp_path, agents=agents)
+    done = await ask_study(planting.config(agents), what, tmp_path, agents=agents)
+    result = discrimination_result(what, done)
     truths = {("s_gen", ""): 0.5, ("s_gen_expected", ""): 0.5}
     for condition in ("", "rotated"):
         truths |= {
@@ -219,9 +220,7 @@ async def test_backtracking(tmp_path: Path, planting: Any) -> None:
         traces = [*to_take_up(chance, "a", 30), *to_take_up(chance, "b", 30)]
         work = Backtracking(traces, traces, locators_from("gold,simulated:0.6"), 1, seed)
         agents = {"writes": mending(chance)}
-        done = await ask_study(
-            planting.config(agents), work, tmp_path / str(seed), agents=agents
-        )
+        done = await ask_study(planting.config(agents), work, tmp_path / str(seed), agents=agents)
         rates.see(backtracking_result(work, done).measures)
         (row,) = [
             one

@@ -42,6 +42,19 @@ class Progressed(Generic[Found]):
     stopped: str | None = None
 
 
+async def over(
+    items: Iterable[Item], work: Callable[[Item], Awaitable[Found]], window: int
+) -> Progressed[Found]:
+    """See `Study.over`."""
+    found: list[Found] = []
+    try:
+        async for one in in_order(items, work, window):
+            found.append(one)  # noqa: PERF401 (a comprehension would lose them)
+    except BudgetReachedError as reached:
+        return Progressed(tuple(found), str(reached))
+    return Progressed(tuple(found))
+
+
 def flat(done: Progressed[Sequence[Found]]) -> Progressed[Found]:
     """The same where one item's work left several records: all of them in a row."""
     return Progressed(tuple(one for each in done.found for one in each), done.stopped)
@@ -73,12 +86,14 @@ class Study:
         prompts: The words, the user's own in place of ours.
         window: How many items are worked on at once.
         fingerprints: What every agent is.
+        config: The agents' settings and the limits round them.
     """
 
     agents: Mapping[str, Agent]
     prompts: PromptLibrary
     window: int
     fingerprints: Mapping[str, Mapping[str, Json]]
+    config: ExamConfig
     scene: Stage
 
     def lost(self) -> dict[str, str]:
@@ -95,13 +110,7 @@ class Study:
             work: All that is asked about one item. It raises `BudgetReachedError` or nothing that
                 an agent caused; see `ask`.
         """
-        found: list[Found] = []
-        try:
-            async for one in in_order(items, work, self.window):
-                found.append(one)  # noqa: PERF401 (a comprehension would lose them)
-        except BudgetReachedError as reached:
-            return Progressed(tuple(found), str(reached))
-        return Progressed(tuple(found))
+        return await over(items, work, self.window)
 
 
 def study_config(
@@ -162,13 +171,8 @@ async def studying(
     run.create()
     async with stage(config, run, db=db, agents=agents, progress=progress) as scene:
         yield Study(
-            scene.agents, scene.prompts, scene.window, dict(scene.fingerprints), scene=scene
+            scene.agents, scene.prompts, scene.window, dict(scene.fingerprints), config, scene
         )
-
-
-def given_up(lost: Mapping[str, str]) -> list[str]:
-    """Who was given up and why, a line an agent."""
-    return [f"{name} was given up: {reason}" for name, reason in lost.items()]
 
 
 class Settings(Protocol[Found]):
