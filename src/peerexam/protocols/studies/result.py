@@ -27,6 +27,11 @@ RESULT = "result.json"
 _AGAIN = "perform the study again: what it asked is in its ledger"
 
 
+def estimate_json(one: Estimate) -> dict[str, Json]:
+    """An estimate as plain JSON, with the method behind it."""
+    return row_of(one, "value low high p p_holm n left_out method reason")
+
+
 @dataclass(frozen=True, slots=True)
 class Measure:
     """One number of one agent.
@@ -53,9 +58,10 @@ class Measure:
 
     def to_json(self) -> dict[str, Json]:
         """As plain JSON, missing values null."""
-        return row_of(self, "agent name title task condition unit headline") | row_of(
-            self.estimate, "value low high p p_holm n left_out method reason"
-        )
+        return {
+            **row_of(self, "agent name title task condition unit headline"),
+            **estimate_json(self.estimate),
+        }
 
 
 @dataclass(frozen=True, slots=True)
