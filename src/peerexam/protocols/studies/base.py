@@ -55,7 +55,7 @@ async def over(
     return Progressed(tuple(found))
 
 
-def flat(done: Progressed[Sequence[Found]]) -> Progressed[Found]:
+def flat(done: Progressed[list[Found]]) -> Progressed[Found]:
     """The same where one item's work left several records: all of them in a row."""
     return Progressed(tuple(one for each in done.found for one in each), done.stopped)
 
