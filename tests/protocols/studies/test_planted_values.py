@@ -18,17 +18,18 @@ import pytest
 
 from peerexam.agents.function import ScriptedAgent
 from peerexam.calls import Request
+from peerexam.protocols.studies.base import ask_study
 from peerexam.protocols.studies.discrimination.protocol import Discrimination
-from peerexam.protocols.studies.discrimination.study import discriminate
+from peerexam.protocols.studies.discrimination.study import discrimination_result
 from peerexam.protocols.studies.discrimination.variations import variations_of
 from peerexam.protocols.studies.mistakes.backtracking.locators import locators_from
 from peerexam.protocols.studies.mistakes.backtracking.measures import (
     backtracking_result,
     backtracking_rows,
 )
-from peerexam.protocols.studies.mistakes.backtracking.study import Backtracking, backtrack_all
+from peerexam.protocols.studies.mistakes.backtracking.study import Backtracking
 from peerexam.protocols.studies.mistakes.finding.measures import finding_result
-from peerexam.protocols.studies.mistakes.finding.protocol import Finding, find_mistakes
+from peerexam.protocols.studies.mistakes.finding.protocol import Finding
 from peerexam.protocols.studies.self_bias.study import study_self_bias
 from peerexam.stats.core.proportions import wilson
 from peerexam.tasks.benchmarks.base import Item
@@ -78,7 +79,8 @@ async def test_discrimination(tmp_path: Path, planting: Any) -> None:
     what = Discrimination(
         GSM8K, items, tuple(agents), variations_of("plain,rotated", GSM8K), candidates=2
     )
-    result = await discriminate(what, planting.config(agents), tmp_path, agents=agents)
+    done = await ask_study(planting.config(agents), what, tmp_path, agents=agents)
+    result = discrimination_result(what, done)
     truths = {("s_gen", ""): 0.5, ("s_gen_expected", ""): 0.5}
     for condition in ("", "rotated"):
         truths |= {
@@ -164,7 +166,7 @@ async def test_mistake_finding(tmp_path: Path, planting: Any) -> None:
         traces = [*drawn_traces(chance, "a", 40), *drawn_traces(chance, "b", 30)]
         agents = {"looks": locating(chance, traces)}
         finding = Finding(traces, ("trace",), seed)
-        finds = await find_mistakes(
+        finds = await ask_study(
             planting.config(agents), finding, tmp_path / str(seed), agents=agents
         )
         rates.see(finding_result(finding, finds).measures)
@@ -218,9 +220,7 @@ async def test_backtracking(tmp_path: Path, planting: Any) -> None:
         traces = [*to_take_up(chance, "a", 30), *to_take_up(chance, "b", 30)]
         work = Backtracking(traces, traces, locators_from("gold,simulated:0.6"), 1, seed)
         agents = {"writes": mending(chance)}
-        done = await backtrack_all(
-            planting.config(agents), work, tmp_path / str(seed), agents=agents
-        )
+        done = await ask_study(planting.config(agents), work, tmp_path / str(seed), agents=agents)
         rates.see(backtracking_result(work, done).measures)
         (row,) = [
             one

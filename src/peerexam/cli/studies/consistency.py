@@ -12,14 +12,15 @@ import numpy as np
 from peerexam.cli.studies.base import config_from, folder_of, perform
 from peerexam.errors import SetupError
 from peerexam.protocols.session.progress import Progress
+from peerexam.protocols.studies.base import ask_study
 from peerexam.protocols.studies.consistency.hypothetical import TEMPLATES, Asking
 from peerexam.protocols.studies.consistency.hypothetical_measures import hypothetical_result
-from peerexam.protocols.studies.consistency.own_choice import ask_hypothetically
+from peerexam.protocols.studies.consistency.own_choice import Hypothetically
 from peerexam.protocols.studies.consistency.plan import hypothetical_plan, programs_plan, sums_plan
 from peerexam.protocols.studies.consistency.program_measures import programs_result
-from peerexam.protocols.studies.consistency.programs import GeoItem, shots, write_programs
+from peerexam.protocols.studies.consistency.programs import GeoItem, Programs, shots
 from peerexam.protocols.studies.consistency.sum_measures import sums_result
-from peerexam.protocols.studies.consistency.sums import ask_sums
+from peerexam.protocols.studies.consistency.sums import Sums
 from peerexam.protocols.studies.result import StudyResult
 from peerexam.tasks.consistency.arithmetic import GraphSettings, draw_graphs
 from peerexam.tasks.consistency.geoquery import distinct, load_geoquery
@@ -57,7 +58,7 @@ def _arithmetic(arguments: argparse.Namespace) -> int:
     }
 
     async def work(progress: Progress, db: str | None) -> StudyResult:
-        asked = await ask_sums(config, graphs, out, db=db, progress=progress)
+        asked = await ask_study(config, Sums(graphs), out, db=db, progress=progress)
         return sums_result(asked, about, arguments.seed)
 
     return perform(arguments, out, sums_plan(config, graphs), work)
@@ -76,7 +77,7 @@ def _hypothetical(arguments: argparse.Namespace) -> int:
     }
 
     async def work(progress: Progress, db: str | None) -> StudyResult:
-        found = await ask_hypothetically(config, asking, out, db=db, progress=progress)
+        found = await ask_study(config, Hypothetically(asking), out, db=db, progress=progress)
         return hypothetical_result(found, about, sums=asking.sums)
 
     return perform(arguments, out, hypothetical_plan(config, asking), work)
@@ -131,7 +132,7 @@ def _geoquery(arguments: argparse.Namespace) -> int:
     }
 
     async def work(progress: Progress, db: str | None) -> StudyResult:
-        parses = await write_programs(config, items, pairs, out, db=db, progress=progress)
+        parses = await ask_study(config, Programs(items, pairs), out, db=db, progress=progress)
         return programs_result(parses, about)
 
     return perform(arguments, out, programs_plan(config, items, pairs), work)

@@ -11,11 +11,11 @@ from peerexam.cli.agent_files import read_agents
 from peerexam.cli.studies.base import config_from, folder_of, perform
 from peerexam.errors import SetupError
 from peerexam.protocols.session.progress import Progress
+from peerexam.protocols.studies.base import ask_study
 from peerexam.protocols.studies.discrimination.answer_scoring import kinds_of_judges
 from peerexam.protocols.studies.discrimination.plan import plan_discrimination
 from peerexam.protocols.studies.discrimination.protocol import Discrimination
-from peerexam.protocols.studies.discrimination.study import discriminate as hold
-from peerexam.protocols.studies.discrimination.study import drawn
+from peerexam.protocols.studies.discrimination.study import discrimination_result, draw_items
 from peerexam.protocols.studies.discrimination.variations import variations_of
 from peerexam.protocols.studies.result import StudyResult
 from peerexam.tasks.benchmarks.base import Item
@@ -42,7 +42,7 @@ def discriminate(arguments: argparse.Namespace) -> int:
     kept = items if given is None else _with_candidates(items, given, agents)
     settings = Discrimination(
         task,
-        drawn(kept, arguments.limit, arguments.seed),
+        draw_items(kept, arguments.limit, arguments.seed),
         tuple(agents),
         variations,
         judges=tuple(judges),
@@ -59,7 +59,8 @@ def discriminate(arguments: argparse.Namespace) -> int:
     out = folder_of(arguments, f"runs/discriminate-{task.name}")
 
     async def work(progress: Progress, db: str | None) -> StudyResult:
-        return await hold(settings, config, out, db=db, progress=progress)
+        done = await ask_study(config, settings, out, db=db, progress=progress)
+        return discrimination_result(settings, done)
 
     return perform(arguments, out, plan_discrimination(settings, config), work)
 

@@ -11,6 +11,7 @@ from peerexam.cli.output import columns, note, plain, say, say_json
 from peerexam.cli.studies.base import config_from, folder_of, perform
 from peerexam.cli.studies.mistakes import tasks_from
 from peerexam.protocols.session.progress import Progress
+from peerexam.protocols.studies.base import ask_study
 from peerexam.protocols.studies.mistakes.backtracking.classifier_training import (
     HeldOut,
     train_held_out,
@@ -18,12 +19,8 @@ from peerexam.protocols.studies.mistakes.backtracking.classifier_training import
 from peerexam.protocols.studies.mistakes.backtracking.locators import Locator, locators_from
 from peerexam.protocols.studies.mistakes.backtracking.measures import backtracking_result
 from peerexam.protocols.studies.mistakes.backtracking.plan import backtracking_plan
-from peerexam.protocols.studies.mistakes.backtracking.study import (
-    Backtracking,
-    backtrack_all,
-    write_backtracks,
-)
-from peerexam.protocols.studies.mistakes.finding.protocol import drawn
+from peerexam.protocols.studies.mistakes.backtracking.study import Backtracking
+from peerexam.protocols.studies.mistakes.finding.protocol import draw_traces
 from peerexam.protocols.studies.result import StudyResult
 from peerexam.report.backtracking import write_curve
 from peerexam.report.grid import grid
@@ -39,7 +36,7 @@ def backtrack(arguments: argparse.Namespace) -> int:
     _check_classifiers(locators)
     whole = load_traces(Path(arguments.path), tasks_from(arguments.tasks))
     work = Backtracking(
-        drawn(whole, arguments.limit, arguments.seed),
+        draw_traces(whole, arguments.limit, arguments.seed),
         whole,
         locators,
         arguments.samples,
@@ -49,8 +46,7 @@ def backtrack(arguments: argparse.Namespace) -> int:
     pages: list[Path] = []
 
     async def perform_it(progress: Progress, db: str | None) -> StudyResult:
-        done = await backtrack_all(config, work, out, db=db, progress=progress)
-        write_backtracks(out, done.rows)
+        done = await ask_study(config, work, out, db=db, progress=progress)
         result = backtracking_result(work, done)
         if "curve" in result.tables:
             pages.append(write_curve(out, result.tables["curve"]))

@@ -11,14 +11,13 @@ from peerexam.cli.studies.mistakes import tasks_from
 from peerexam.errors import SetupError
 from peerexam.examiners.mistakes.finding import Method
 from peerexam.protocols.session.progress import Progress
+from peerexam.protocols.studies.base import ask_study
 from peerexam.protocols.studies.mistakes.finding.measures import finding_result
 from peerexam.protocols.studies.mistakes.finding.plan import finding_plan
 from peerexam.protocols.studies.mistakes.finding.protocol import (
     METHODS,
     Finding,
-    drawn,
-    find_mistakes,
-    write_finds,
+    draw_traces,
 )
 from peerexam.protocols.studies.result import StudyResult
 from peerexam.tasks.mistakes.traces import load_traces
@@ -29,15 +28,14 @@ def find(arguments: argparse.Namespace) -> int:
     config = config_from(arguments, "mistakes")
     traces = load_traces(Path(arguments.path), tasks_from(arguments.tasks))
     finding = Finding(
-        drawn(traces, arguments.limit, arguments.seed),
+        draw_traces(traces, arguments.limit, arguments.seed),
         methods_from(arguments.methods),
         arguments.seed,
     )
     out = folder_of(arguments, "runs/mistakes")
 
     async def work(progress: Progress, db: str | None) -> StudyResult:
-        finds = await find_mistakes(config, finding, out, db=db, progress=progress)
-        write_finds(out, finds.rows)
+        finds = await ask_study(config, finding, out, db=db, progress=progress)
         return finding_result(finding, finds)
 
     return perform(arguments, out, finding_plan(config, finding), work)

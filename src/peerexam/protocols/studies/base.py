@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mappin
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from peerexam.agents.base import Agent
 from peerexam.calls import Completion, Json, Request
@@ -23,17 +23,18 @@ from peerexam.protocols.run.setup import Setup, set_up
 from peerexam.protocols.session.concurrency import in_order
 from peerexam.protocols.session.progress import Progress
 from peerexam.runfolder import RunFolder
+from peerexam.runfolder.folder import write_rows
 
 Item = TypeVar("Item")
 Found = TypeVar("Found")
 
 
 @dataclass(frozen=True, slots=True)
-class Gone(Generic[Found]):
+class Progressed(Generic[Found]):
     """How far one went over some items.
 
     Attributes:
-        found: Of the items that are whole, in their order: the first of them, no gap.
+        found: Of the completed items, in their order: the first of them, no gap.
         stopped: Which budget ended it; None where all is done.
     """
 
@@ -41,12 +42,30 @@ class Gone(Generic[Found]):
     stopped: str | None = None
 
 
+async def over(
+    items: Iterable[Item], work: Callable[[Item], Awaitable[Found]], window: int
+) -> Progressed[Found]:
+    """See `Study.over`."""
+    found: list[Found] = []
+    try:
+        async for one in in_order(items, work, window):
+            found.append(one)  # noqa: PERF401 (a comprehension would lose them)
+    except BudgetReachedError as reached:
+        return Progressed(tuple(found), str(reached))
+    return Progressed(tuple(found))
+
+
+def flat(done: Progressed[list[Found]]) -> Progressed[Found]:
+    """The same where one item's work left several records: all of them in a row."""
+    return Progressed(tuple(one for each in done.found for one in each), done.stopped)
+
+
 @dataclass(frozen=True, slots=True)
-class Collected(Generic[Found]):
-    """What an experiment asked together, before anything is measured.
+class StudyRecords(Generic[Found]):
+    """What a study asked, before anything is measured.
 
     Attributes:
-        rows: Of the items that are whole, in the order of asking.
+        rows: Of the completed items, in the order of asking.
         stopped: Which budget ended it; None where all is done.
         lost: Why agents were given up, by name.
         fingerprints: What every agent is.
@@ -67,25 +86,23 @@ class Study:
         prompts: The words, the user's own in place of ours.
         window: How many items are worked on at once.
         fingerprints: What every agent is.
+        config: The agents' settings and the limits round them.
     """
 
     agents: Mapping[str, Agent]
     prompts: PromptLibrary
     window: int
     fingerprints: Mapping[str, Mapping[str, Json]]
-    scene: Setup
+    config: ExamConfig
+    setup: Setup
 
     def lost(self) -> dict[str, str]:
         """Why agents were given up, by their name."""
-        return self.scene.lost()
-
-    def collected(self, rows: Iterable[Found], stopped: str | None) -> Collected[Found]:
-        """Rows with what is known of the agents that gave them."""
-        return Collected(tuple(rows), stopped, self.lost(), self.fingerprints)
+        return self.setup.lost()
 
     async def over(
         self, items: Iterable[Item], work: Callable[[Item], Awaitable[Found]]
-    ) -> Gone[Found]:
+    ) -> Progressed[Found]:
         """Work on items, a window of them at a time, until all are done or a budget is reached.
 
         Args:
@@ -93,13 +110,7 @@ class Study:
             work: All that is asked about one item. It raises `BudgetReachedError` or nothing that
                 an agent caused; see `ask`.
         """
-        found: list[Found] = []
-        try:
-            async for one in in_order(items, work, self.window):
-                found.append(one)  # noqa: PERF401 (a comprehension would lose them)
-        except BudgetReachedError as reached:
-            return Gone(tuple(found), str(reached))
-        return Gone(tuple(found))
+        return await over(items, work, self.window)
 
 
 def study_config(
@@ -158,15 +169,61 @@ async def studying(
     if run.config_path.exists():
         raise SetupError(f"{folder} holds an exam: name another folder for the study")
     run.create()
-    async with set_up(config, run, db=db, agents=agents, progress=progress) as scene:
+    async with set_up(config, run, db=db, agents=agents, progress=progress) as setup:
         yield Study(
-            scene.agents, scene.prompts, scene.window, dict(scene.fingerprints), scene=scene
+            setup.agents, setup.prompts, setup.window, dict(setup.fingerprints), config, setup
         )
 
 
-def given_up(lost: Mapping[str, str]) -> list[str]:
-    """Who was given up and why, a line an agent."""
-    return [f"{name} was given up: {reason}" for name, reason in lost.items()]
+class Settings(Protocol[Found]):
+    """What one study asks, and which files its records go to."""
+
+    async def ask(self, study: Study) -> Progressed[Found]:
+        """Ask everything, item by item."""
+
+    def files(self, rows: Sequence[Found]) -> Mapping[str, Iterable[Mapping[str, Json]]]:
+        """JSONL files by name."""
+
+
+async def ask_study(
+    config: ExamConfig,
+    settings: Settings[Found],
+    folder: Path,
+    *,
+    db: str | None = None,
+    agents: Mapping[str, Agent] | None = None,
+    progress: Progress | None = None,
+) -> StudyRecords[Found]:
+    """Ask all that a study asks, and write its records.
+
+    Args:
+        config: See `study_config`.
+        settings: What to ask.
+        folder: Where records go, and the ledger by default.
+        db: Another ledger, a path or URL.
+        agents: Agents of your own by name, in place of the config's models.
+        progress: Counters to feed.
+
+    Raises:
+        SetupError: An agent cannot be built, the folder holds an exam, or the settings do not fit
+            the agents.
+    """
+    async with studying(config, folder, db=db, agents=agents, progress=progress) as study:
+        done = await settings.ask(study)
+        for name, rows in settings.files(done.found).items():
+            write_rows(folder / name, rows)
+        return StudyRecords(done.found, done.stopped, study.lost(), study.fingerprints)
+
+
+def row_of(record: object, keys: str, **values: Json) -> dict[str, Json]:
+    """A row of a JSONL file.
+
+    Args:
+        record: Its attributes are the values.
+        keys: In the order of the row, with spaces between.
+        values: In place of attributes, or where there is none.
+    """
+    return {key: values[key] if key in values else getattr(record, key) for key in keys.split()}
 
 
 @dataclass(frozen=True, slots=True)

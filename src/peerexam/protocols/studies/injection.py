@@ -15,6 +15,7 @@ from peerexam.protocols.exam.injection_probe import ProbePlan, by_judge, probe_j
 from peerexam.protocols.run.setup import set_up
 from peerexam.protocols.session.progress import Progress
 from peerexam.protocols.standings.as_json import plain
+from peerexam.protocols.studies.base import row_of
 from peerexam.records import Probe
 from peerexam.runfolder import RunFolder
 from peerexam.stats.core.estimate import Estimate
@@ -132,11 +133,4 @@ def _why_not(by: str) -> str:
 
 
 def _estimate(estimate: Estimate) -> dict[str, Json]:
-    return {
-        "value": estimate.value,
-        "low": estimate.low,
-        "high": estimate.high,
-        "n": estimate.n,
-        "left_out": estimate.left_out,
-        "reason": estimate.reason,
-    }
+    return row_of(estimate, "value low high n left_out reason")

@@ -7,13 +7,14 @@ of several experiments can stand side by side in a profile.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from peerexam.calls import Json
 from peerexam.errors import SetupError
+from peerexam.protocols.studies.base import StudyRecords, row_of
 from peerexam.records import SCHEMA_VERSION
 from peerexam.runfolder.folder import read_object, write_object
 from peerexam.stats.core.estimate import Estimate
@@ -24,6 +25,11 @@ Unit = Literal["share", "points", "ranks", "alpha"]
 
 RESULT = "result.json"
 _AGAIN = "perform the study again: what it asked is in its ledger"
+
+
+def estimate_json(one: Estimate) -> dict[str, Json]:
+    """An estimate as plain JSON, with the method behind it."""
+    return row_of(one, "value low high p p_holm n left_out method reason")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,24 +58,9 @@ class Measure:
 
     def to_json(self) -> dict[str, Json]:
         """As plain JSON, missing values null."""
-        one = self.estimate
         return {
-            "agent": self.agent,
-            "name": self.name,
-            "title": self.title,
-            "task": self.task,
-            "condition": self.condition,
-            "unit": self.unit,
-            "headline": self.headline,
-            "value": one.value,
-            "low": one.low,
-            "high": one.high,
-            "p": one.p,
-            "p_holm": one.p_holm,
-            "n": one.n,
-            "left_out": one.left_out,
-            "method": one.method,
-            "reason": one.reason,
+            **row_of(self, "agent name title task condition unit headline"),
+            **estimate_json(self.estimate),
         }
 
 
@@ -97,6 +88,34 @@ class StudyResult:
     status: Literal["complete", "partial"] = "complete"
     status_reason: str | None = None
 
+    @classmethod
+    def of(
+        cls,
+        study: StudyName,
+        records: StudyRecords[Any],
+        about: Mapping[str, Json],
+        measures: Sequence[Measure],
+        notes: Sequence[str],
+        tables: Mapping[str, Json] | None = None,
+        failures: Iterable[str] = (),
+    ) -> StudyResult:
+        """The result of some records; `failures` and what ended the study make it partial."""
+        reasons = [
+            *([records.stopped] if records.stopped else []),
+            *(f"{name} was given up: {reason}" for name, reason in records.lost.items()),
+            *failures,
+        ]
+        return cls(
+            study,
+            about,
+            records.fingerprints,
+            measures,
+            tables or {},
+            notes,
+            "partial" if reasons else "complete",
+            "; ".join(reasons) or None,
+        )
+
     def to_json(self) -> dict[str, Json]:
         """As plain JSON."""
         return {
@@ -110,6 +129,11 @@ class StudyResult:
             "status": self.status,
             "status_reason": self.status_reason,
         }
+
+
+def failed_calls(reasons: Sequence[str | None]) -> list[str]:
+    """How many calls failed, and why the first did; nothing where none did."""
+    return [f"{len(reasons)} calls failed, the first with {reasons[0]}"] if reasons else []
 
 
 def write_result(folder: Path, result: StudyResult) -> Path:

@@ -12,7 +12,7 @@ from peerexam.agents.function import ScriptedAgent
 from peerexam.calls import Request
 from peerexam.errors import RecordFileError, SetupError
 from peerexam.protocols.config.models import AgentConfig
-from peerexam.protocols.studies.base import Collected, study_config
+from peerexam.protocols.studies.base import StudyRecords, ask_study, study_config
 from peerexam.protocols.studies.consistency.hypothetical import (
     TEMPLATES,
     Asking,
@@ -21,7 +21,7 @@ from peerexam.protocols.studies.consistency.hypothetical import (
     plain,
 )
 from peerexam.protocols.studies.consistency.hypothetical_measures import hypothetical_result
-from peerexam.protocols.studies.consistency.own_choice import ask_hypothetically, read_letter
+from peerexam.protocols.studies.consistency.own_choice import Hypothetically, read_letter
 from peerexam.protocols.studies.consistency.plan import hypothetical_plan
 from peerexam.protocols.studies.result import StudyResult
 from peerexam.stats.core.estimate import Estimate
@@ -71,12 +71,12 @@ def other_in_templates(kind: str, prompt: str) -> str:
     return str(the_sum(prompt) + (kind == "template"))
 
 
-async def run(folder: Path, asking: Asking, **replies: Reply) -> Collected[Hypothetical]:
+async def run(folder: Path, asking: Asking, **replies: Reply) -> StudyRecords[Hypothetical]:
     agents = {name: agent(reply, name) for name, reply in replies.items()}
     config = study_config(
         [AgentConfig(name=name, model="file/none.jsonl") for name in agents], "hypothetical"
     )
-    return await ask_hypothetically(config, asking, folder, agents=agents)
+    return await ask_study(config, Hypothetically(asking), folder, agents=agents)
 
 
 def estimate(result: StudyResult, agent: str, name: str, condition: str = "") -> Estimate:
@@ -133,7 +133,7 @@ async def test_the_plan_counts_every_call_and_a_second_run_makes_none(tmp_path: 
     planned = hypothetical_plan(config, SUMS).to_json()
     solver = agent(knows_itself, "knows")
     for _ in range(2):
-        await ask_hypothetically(config, SUMS, tmp_path, agents={"knows": solver})
+        await ask_study(config, Hypothetically(SUMS), tmp_path, agents={"knows": solver})
         assert solver.calls == planned["calls"]["expected"] == 12 * (1 + len(TEMPLATES) + 1)
 
 

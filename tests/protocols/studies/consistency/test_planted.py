@@ -16,13 +16,14 @@ from typing import Any
 import pytest
 
 from peerexam.calls import Request
+from peerexam.protocols.studies.base import ask_study
 from peerexam.protocols.studies.consistency.hypothetical import Asking
 from peerexam.protocols.studies.consistency.hypothetical_measures import hypothetical_result
-from peerexam.protocols.studies.consistency.own_choice import ask_hypothetically
+from peerexam.protocols.studies.consistency.own_choice import Hypothetically
 from peerexam.protocols.studies.consistency.program_measures import programs_result
-from peerexam.protocols.studies.consistency.programs import EXAMPLES, GeoItem, write_programs
+from peerexam.protocols.studies.consistency.programs import EXAMPLES, GeoItem, Programs
 from peerexam.protocols.studies.consistency.sum_measures import sums_result
-from peerexam.protocols.studies.consistency.sums import ask_sums
+from peerexam.protocols.studies.consistency.sums import Sums
 from peerexam.tasks.consistency.arithmetic import graph_of
 from peerexam.tasks.consistency.funql import parse_funql
 from peerexam.tasks.consistency.geoquery import GeoQuestion
@@ -91,7 +92,7 @@ async def test_consistency_of_sums(tmp_path: Path, planting: Any) -> None:
     draws = 60
     rates = planting.rates(truths)
     agents = planting.agents(draws, errs_by_graph)
-    asked = await ask_sums(planting.config(agents), graphs, tmp_path, agents=agents)
+    asked = await ask_study(planting.config(agents), Sums(graphs), tmp_path, agents=agents)
     rates.see(sums_result(asked, {}, 0).measures)
     rates.are_nominal(draws)
 
@@ -110,7 +111,7 @@ async def test_consistency_by_chance(tmp_path: Path, planting: Any) -> None:
     graphs = [graph_of(f"g{at}", ("-", ("-", 10_000 * at, 3), 10_000 * at)) for at in range(1, 41)]
     rates = planting.rates({("consistency_chance", "arithmetic", ""): 0.66})
     agents = planting.agents(draws, rolls)
-    asked = await ask_sums(planting.config(agents), graphs, tmp_path, agents=agents)
+    asked = await ask_study(planting.config(agents), Sums(graphs), tmp_path, agents=agents)
     rates.see(sums_result(asked, {}, 0).measures)
     rates.are_nominal(draws)
 
@@ -144,7 +145,9 @@ async def test_consistency_of_hypothetical_prompts(tmp_path: Path, planting: Any
     draws = 50
     agents = planting.agents(draws, foretells)
     asking = Asking([f"{at}+{at + 1}" for at in range(1, 31)], sums=True)
-    found = await ask_hypothetically(planting.config(agents), asking, tmp_path, agents=agents)
+    found = await ask_study(
+        planting.config(agents), Hypothetically(asking), tmp_path, agents=agents
+    )
     rates = planting.rates(
         {
             ("self_invariance", "hypothetical", ""): 0.6,
@@ -188,8 +191,8 @@ async def test_consistency_of_programs(tmp_path: Path, planting: Any) -> None:
     # and never a wrong one.
     draws = 60
     agents = planting.agents(draws, parses)
-    found = await write_programs(
-        planting.config(agents), LAND_ITEMS, EXAMPLES, tmp_path, agents=agents
+    found = await ask_study(
+        planting.config(agents), Programs(LAND_ITEMS, EXAMPLES), tmp_path, agents=agents
     )
     assert len(found.rows) == draws * len(LANDS) * 4
     rates = planting.rates(

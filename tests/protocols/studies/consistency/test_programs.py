@@ -8,15 +8,15 @@ from pathlib import Path
 from peerexam.agents.function import ScriptedAgent
 from peerexam.calls import Completion, Request
 from peerexam.protocols.config.models import AgentConfig
-from peerexam.protocols.studies.base import Collected, study_config
+from peerexam.protocols.studies.base import StudyRecords, ask_study, study_config
 from peerexam.protocols.studies.consistency.plan import programs_plan
 from peerexam.protocols.studies.consistency.program_measures import programs_result
 from peerexam.protocols.studies.consistency.programs import (
     EXAMPLES,
     GeoItem,
     Parse,
+    Programs,
     shots,
-    write_programs,
 )
 from peerexam.protocols.studies.result import StudyResult
 from peerexam.stats.core.estimate import Estimate
@@ -50,9 +50,9 @@ def writer(write: Write) -> ScriptedAgent:
     return ScriptedAgent(reply, "writer")
 
 
-async def run(folder: Path, agent: ScriptedAgent) -> Collected[Parse]:
+async def run(folder: Path, agent: ScriptedAgent) -> StudyRecords[Parse]:
     config = study_config([AgentConfig(name="writer", model="file/none.jsonl")], "geo")
-    return await write_programs(config, ITEMS, EXAMPLES, folder, agents={"writer": agent})
+    return await ask_study(config, Programs(ITEMS, EXAMPLES), folder, agents={"writer": agent})
 
 
 async def result_of(folder: Path, write: Write) -> StudyResult:

@@ -17,10 +17,10 @@ from peerexam.agents.function import ScriptedAgent
 from peerexam.calls import Request
 from peerexam.errors import PermanentError
 from peerexam.protocols.config.models import AgentConfig, Budget, Limits
-from peerexam.protocols.studies.base import Collected, study_config
+from peerexam.protocols.studies.base import StudyRecords, ask_study, study_config
 from peerexam.protocols.studies.consistency.plan import sums_plan
 from peerexam.protocols.studies.consistency.sum_measures import sums_result
-from peerexam.protocols.studies.consistency.sums import Prompt, ask_sums
+from peerexam.protocols.studies.consistency.sums import Prompt, Sums
 from peerexam.protocols.studies.result import StudyResult
 from peerexam.stats.core.estimate import Estimate
 from peerexam.tasks.consistency.arithmetic import ArithmeticGraph, draw_graphs, graph_of
@@ -90,9 +90,9 @@ async def asked(
     graphs: Sequence[ArithmeticGraph],
     solver: ScriptedAgent,
     limits: Limits | None = None,
-) -> Collected[Prompt]:
+) -> StudyRecords[Prompt]:
     config = study_config([AgentConfig(name="solver", model="file/none.jsonl")], "c", limits=limits)
-    return await ask_sums(config, graphs, folder, agents={"solver": solver})
+    return await ask_study(config, Sums(graphs), folder, agents={"solver": solver})
 
 
 async def result_of(
@@ -212,7 +212,7 @@ async def test_unreadable_answers_are_a_state_of_their_own(tmp_path: Path) -> No
     states = {row.replaced: row.state for row in pairs}
     product, quotient = EXAMPLE.operands(0)
     assert states == {product: "not_asked", quotient: "ok"}
-    result = sums_result(Collected(rows, None, {}, {}), {}, 0)
+    result = sums_result(StudyRecords(rows, None, {}, {}), {}, 0)
     assert (estimate(result, "consistency").value, estimate(result, "consistency").n) == (1.0, 1)
     assert estimate(result, "consistency").left_out == 1
     assert estimate(result, "consistency_strict").value == 0.5
@@ -304,6 +304,6 @@ async def test_a_budget_leaves_whole_graphs_and_the_same_command_goes_on(tmp_pat
     whole = await asked(tmp_path, graphs, agent(perfect))
     assert whole.stopped is None
     assert len(part.rows) < len(whole.rows)
-    done = {row.graph for row in part.rows}
-    assert len(part.rows) == len([row for row in whole.rows if row.graph in done])
+    done = {row.item for row in part.rows}
+    assert len(part.rows) == len([row for row in whole.rows if row.item in done])
     assert sums_result(part, {}, 0).status == "partial"

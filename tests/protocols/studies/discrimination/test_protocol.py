@@ -17,14 +17,16 @@ from peerexam.agents.local import weights
 from peerexam.calls import Request
 from peerexam.errors import PermanentError, SetupError
 from peerexam.protocols.config.models import AgentConfig, Budget, Limits
-from peerexam.protocols.studies.base import study_config
+from peerexam.protocols.studies.base import ask_study, study_config
 from peerexam.protocols.studies.discrimination.plan import plan_discrimination
 from peerexam.protocols.studies.discrimination.protocol import (
+    CANDIDATES,
+    CHOICES,
     Discrimination,
     named_candidate,
     random_candidate,
 )
-from peerexam.protocols.studies.discrimination.study import CANDIDATES, CHOICES, discriminate, drawn
+from peerexam.protocols.studies.discrimination.study import discrimination_result, draw_items
 from peerexam.protocols.studies.discrimination.variations import variations_of
 from peerexam.protocols.studies.result import StudyResult
 from peerexam.tasks.benchmarks.base import BenchmarkTask, Item
@@ -95,7 +97,8 @@ async def held(
 ) -> StudyResult:
     configs = [AgentConfig(name=one.name, model="file/none.jsonl") for one in agents]
     config = study_config(configs, "discriminate", seed=what.seed, limits=limits)
-    return await discriminate(what, config, path, agents={one.name: one for one in agents})
+    done = await ask_study(config, what, path, agents={one.name: one for one in agents})
+    return discrimination_result(what, done)
 
 
 def values(result: StudyResult, agent: str = "one", condition: str = "") -> dict[str, Any]:
@@ -533,8 +536,8 @@ def test_what_makes_no_study_is_refused() -> None:
 
 
 def test_items_and_random_candidates_are_drawn_by_the_seed() -> None:
-    assert drawn(ITEMS, 5, 1) == drawn(ITEMS, 5, 1) != drawn(ITEMS, 5, 2)
-    assert drawn(ITEMS, None, 1) == drawn(ITEMS, 99, 1) == ITEMS
+    assert draw_items(ITEMS, 5, 1) == draw_items(ITEMS, 5, 1) != draw_items(ITEMS, 5, 2)
+    assert draw_items(ITEMS, None, 1) == draw_items(ITEMS, 99, 1) == ITEMS
     picks = [random_candidate(3, "one", item, 4) for item in ITEMS * 1]
     assert set(picks) == {0, 1, 2, 3}
     assert picks == [random_candidate(3, "one", item, 4) for item in ITEMS]
@@ -549,7 +552,7 @@ async def test_real_weights_answer_and_choose(tmp_path: Path) -> None:
     # Few short prompts and replies, so that the whole takes seconds.
     agent = AgentConfig(name="smollm2", model="local/smollm2?chat=false", max_tokens=6)
     config = study_config([agent], "discriminate")
-    result = await discriminate(what, config, tmp_path)
+    result = discrimination_result(what, await ask_study(config, what, tmp_path))
     assert result.status == "complete"
     candidates, choices = rows(tmp_path / CANDIDATES), rows(tmp_path / CHOICES)
     assert (len(candidates), len(choices)) == (4, 2)

@@ -21,7 +21,7 @@ from peerexam.examiners.prompting.delimiters import fence_for
 from peerexam.examiners.prompting.library import PromptLibrary, Rendered
 from peerexam.examiners.reading.parsing import Unreadable, answer_part
 from peerexam.protocols.session.concurrency import together
-from peerexam.protocols.studies.base import Gone, Study
+from peerexam.protocols.studies.base import Progressed, Study, flat, row_of
 from peerexam.protocols.studies.consistency.answering_sums import read_sum, sum_prompt, sum_sampling
 from peerexam.tasks.consistency.numerals import Numeral, same_number
 
@@ -144,23 +144,16 @@ class Hypothetical:
 
     def to_json(self) -> dict[str, Json]:
         """A row of `prompts.jsonl`."""
-        return {
-            "item": self.item,
-            "agent": self.agent,
-            "kind": self.kind,
-            "prompt": self.prompt,
-            "said": None if self.said is None else self.said.text,
-            "expected": None if self.expected is None else self.expected.text,
-            "consistent": self.consistent,
-            "rivals": list(self.rivals),
-            "state": self.state,
-            "reason": self.reason,
-            "reply": self.reply,
-            "call": self.call,
-        }
+        return row_of(
+            self,
+            "item agent kind prompt said expected consistent rivals state reason reply call",
+            said=None if self.said is None else self.said.text,
+            expected=None if self.expected is None else self.expected.text,
+            rivals=list(self.rivals),
+        )
 
 
-async def ask_templates(study: Study, asking: Asking) -> Gone[list[Hypothetical]]:
+async def ask_templates(study: Study, asking: Asking) -> Progressed[Hypothetical]:
     """Ask every agent each prompt p, and every template over it.
 
     Args:
@@ -175,7 +168,7 @@ async def ask_templates(study: Study, asking: Asking) -> Gone[list[Hypothetical]
         )
         return [row for each in found for row in each]
 
-    return await study.over(list(enumerate(asking.texts, 1)), of_all)
+    return flat(await study.over(list(enumerate(asking.texts, 1)), of_all))
 
 
 async def _of_agent(

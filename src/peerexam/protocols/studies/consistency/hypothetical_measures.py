@@ -6,10 +6,10 @@ of pairs that would agree were each template's reply set beside the agent's repl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from peerexam.calls import Json
-from peerexam.protocols.studies.base import Collected
+from peerexam.protocols.studies.base import StudyRecords
 from peerexam.protocols.studies.consistency.hypothetical import (
     DIRECT,
     TEMPLATES,
@@ -18,9 +18,14 @@ from peerexam.protocols.studies.consistency.hypothetical import (
     plain,
 )
 from peerexam.protocols.studies.consistency.own_choice import CHOICE
-from peerexam.protocols.studies.consistency.result import consistency_result
+from peerexam.protocols.studies.consistency.result import (
+    chance,
+    consistency_result,
+    consistent,
+    consistent_strictly,
+    share,
+)
 from peerexam.protocols.studies.result import Measure, StudyResult
-from peerexam.stats.core.clustered_share import chance_share, clustered_share
 from peerexam.stats.core.estimate import Estimate
 
 TASK = "hypothetical"
@@ -37,11 +42,9 @@ SAME_TEXT = (
 )
 SAME_NUMBER = "replies are the same where they are the same number"
 
-Trial = Callable[[Hypothetical], bool | None]
-
 
 def hypothetical_result(
-    found: Collected[Hypothetical], about: Mapping[str, Json], *, sums: bool
+    found: StudyRecords[Hypothetical], about: Mapping[str, Json], *, sums: bool
 ) -> StudyResult:
     """The result of a study of hypothetical prompts."""
     notes = (*NOTES, SAME_NUMBER if sums else SAME_TEXT)
@@ -58,54 +61,31 @@ def of_agent(agent: str, rows: Sequence[Hypothetical]) -> Iterator[Measure]:
         return Measure(agent, name, title, estimate, TASK, condition, headline=headline)
 
     yield measure(
-        "self_invariance", "knows its own answers", _share(told, _consistent), headline=True
+        "self_invariance", "knows its own answers", share(told, consistent), headline=True
     )
     yield measure(
-        "self_invariance_strict", "the same, unreadable as another", _share(told, _strictly)
+        "self_invariance_strict",
+        "the same, unreadable as another",
+        share(told, consistent_strictly),
     )
-    yield measure("self_invariance_chance", "the same, partners at random", _chance(told))
+    yield measure("self_invariance_chance", "the same, partners at random", chance(told, _sides))
     for template in TEMPLATES:
         of = [row for row in told if row.kind == template]
-        estimate = _share(of, _consistent)
+        estimate = share(of, consistent)
         yield measure("self_invariance", "the same, by template", estimate, template)
     chosen = [row for row in rows if row.kind == CHOICE]
-    yield measure("own_choice", "picks its own answer of four", _share(chosen, _consistent))
+    yield measure("own_choice", "picks its own answer of four", share(chosen, consistent))
     for kind in (DIRECT, *TEMPLATES, CHOICE):
         of = [row for row in rows if row.kind == kind]
-        yield measure("unreadable", "answers that cannot be read", _share(of, _unread), kind)
+        yield measure("unreadable", "answers that cannot be read", share(of, _unread), kind)
 
 
-def _share(rows: Sequence[Hypothetical], trial: Trial) -> Estimate:
-    tried = [(float(found), row.item) for row in rows if (found := trial(row)) is not None]
-    return clustered_share(
-        [hit for hit, _ in tried],
-        [item for _, item in tried],
-        left_out=len(rows) - len(tried),
-        reason="no such prompt was answered",
-    )
-
-
-def _chance(rows: Sequence[Hypothetical]) -> Estimate:
-    read = [row for row in rows if row.consistent is not None]
-    return chance_share(
-        [_key(row.expected) for row in read if row.expected],
-        [_key(row.said) for row in read if row.said],
-        [row.item for row in read],
-        left_out=len(rows) - len(read),
-        reason="no such prompt was answered",
-    )
+def _sides(row: Hypothetical) -> tuple[str, str] | None:
+    return (_key(row.expected), _key(row.said)) if row.expected and row.said else None
 
 
 def _key(said: Said) -> str:
     return plain(said.text) if said.number is None else str(said.number.value)
-
-
-def _consistent(row: Hypothetical) -> bool | None:
-    return row.consistent
-
-
-def _strictly(row: Hypothetical) -> bool | None:
-    return row.consistent is True if row.counts and not row.undone else None
 
 
 def _unread(row: Hypothetical) -> bool | None:

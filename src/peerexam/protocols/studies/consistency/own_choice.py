@@ -8,22 +8,19 @@ Where fewer do, nothing is asked. Chance is one in four.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 
 from peerexam.agents.base import Agent
-from peerexam.calls import Sampling
+from peerexam.calls import Json, Sampling
 from peerexam.examiners.asking import Asker, Outcome
 from peerexam.examiners.prompting.delimiters import fence_for
 from peerexam.examiners.prompting.forms import choice_form
 from peerexam.examiners.reading.choices import Choices, read_choice
 from peerexam.examiners.reading.parsing import Unreadable
-from peerexam.protocols.config.models import ExamConfig
-from peerexam.protocols.session.progress import Progress
-from peerexam.protocols.studies.base import Collected, Study, studying
+from peerexam.protocols.studies.base import Progressed, Study
 from peerexam.protocols.studies.consistency.hypothetical import (
     DIRECT,
     Asking,
@@ -31,10 +28,9 @@ from peerexam.protocols.studies.consistency.hypothetical import (
     Said,
     ask_templates,
 )
-from peerexam.runfolder.folder import write_rows
+from peerexam.protocols.studies.consistency.result import PROMPTS
 
 CHOICE = "choice"
-PROMPTS = "prompts.jsonl"
 LETTERS = "ABCD"
 
 _CHOICES: Choices[str] = Choices(
@@ -45,40 +41,25 @@ _CHOICES: Choices[str] = Choices(
 )
 
 
-async def ask_hypothetically(
-    config: ExamConfig,
-    asking: Asking,
-    folder: Path,
-    *,
-    db: str | None = None,
-    agents: Mapping[str, Agent] | None = None,
-    progress: Progress | None = None,
-) -> Collected[Hypothetical]:
-    """Ask every agent each prompt, what it would answer to it, and which reply is its own.
+@dataclass(frozen=True, slots=True)
+class Hypothetically:
+    """What is asked: each prompt, what an agent would answer to it, and which reply is its own."""
 
-    Args:
-        config: See `study_config`.
-        asking: The prompts.
-        folder: Where records go (`prompts.jsonl`), and the ledger by default.
-        db: Another ledger.
-        agents: Agents of your own by name, in place of the config's models.
-        progress: Counters to feed.
+    asking: Asking
 
-    Raises:
-        SetupError: An agent cannot be built, or the folder holds an exam.
-    """
-    async with studying(config, folder, db=db, agents=agents, progress=progress) as study:
-        gone = await ask_templates(study, asking)
-        rows = [row for each in gone.found for row in each]
-        stopped = gone.stopped
-        if stopped is None:
-            chosen = await study.over(
-                drafts(rows, asking.seed), lambda draft: choose(study, asking, draft)
-            )
-            rows += chosen.found
-            stopped = chosen.stopped
-        write_rows(folder / PROMPTS, (row.to_json() for row in rows))
-        return study.collected(rows, stopped)
+    async def ask(self, study: Study) -> Progressed[Hypothetical]:
+        """Prompt by prompt, every agent; the choices once all have replied."""
+        told = await ask_templates(study, self.asking)
+        if told.stopped is not None:
+            return told
+        chosen = await study.over(
+            drafts(told.found, self.asking.seed), lambda draft: choose(study, self.asking, draft)
+        )
+        return Progressed((*told.found, *chosen.found), chosen.stopped)
+
+    def files(self, rows: Sequence[Hypothetical]) -> dict[str, Iterable[dict[str, Json]]]:
+        """The prompts, one a row."""
+        return {PROMPTS: (row.to_json() for row in rows)}
 
 
 @dataclass(frozen=True, slots=True)

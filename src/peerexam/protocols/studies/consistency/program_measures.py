@@ -8,11 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from peerexam.calls import Json
-from peerexam.protocols.studies.base import Collected
+from peerexam.protocols.studies.base import StudyRecords
 from peerexam.protocols.studies.consistency.programs import Parse
-from peerexam.protocols.studies.consistency.result import consistency_result
+from peerexam.protocols.studies.consistency.result import (
+    consistency_result,
+    consistent,
+    consistent_strictly,
+    share,
+)
 from peerexam.protocols.studies.result import Measure, StudyResult
-from peerexam.stats.core.clustered_share import clustered_share
 from peerexam.stats.core.estimate import Estimate
 
 TASK = "geoquery"
@@ -25,10 +29,8 @@ NOTES = (
     "intervals go by question; depth is that of the gold program, constants counted",
 )
 
-Trial = Callable[[Parse], bool | None]
 
-
-def programs_result(parses: Collected[Parse], about: Mapping[str, Json]) -> StudyResult:
+def programs_result(parses: StudyRecords[Parse], about: Mapping[str, Json]) -> StudyResult:
     """The result of a study of programs."""
     return consistency_result(parses, about, of_agent, NOTES)
 
@@ -45,18 +47,20 @@ def of_agent(agent: str, rows: Sequence[Parse]) -> Iterator[Measure]:
         return Measure(agent, name, title, estimate, TASK, condition, headline=headline)
 
     yield measure(
-        "consistency", "part's program is in the whole's", _share(parts, _consistent), headline=True
+        "consistency", "part's program is in the whole's", _share(parts, consistent), headline=True
     )
     yield measure(
-        "consistency_strict", "the same, unparsable as inconsistent", _share(parts, _strictly)
+        "consistency_strict",
+        "the same, unparsable as inconsistent",
+        _share(parts, consistent_strictly),
     )
     for depth in depths:
         of = [row for row in parts if row.depth == depth]
-        estimate = _share(of, _consistent)
+        estimate = _share(of, consistent)
         yield measure("consistency", "the same, by depth", estimate, f"depth {depth}")
     for right, condition in ((True, "part right"), (False, "part wrong")):
         of = [row for row in parts if row.correct is right]
-        estimate = _share(of, _consistent)
+        estimate = _share(of, consistent)
         yield measure("consistency", "part's program is in the whole's", estimate, condition)
     yield measure("correctness", "right, questions", _share(whole, _correct), "question")
     yield measure("correctness", "right, sub-questions", _share(parts, _correct), "part")
@@ -67,26 +71,12 @@ def of_agent(agent: str, rows: Sequence[Parse]) -> Iterator[Measure]:
         yield measure("unreadable", "what does not parse", _share(of, _unread), condition)
 
 
-def _share(rows: Sequence[Parse], trial: Trial) -> Estimate:
-    tried = [(float(found), row.item) for row in rows if (found := trial(row)) is not None]
-    return clustered_share(
-        [hit for hit, _ in tried],
-        [item for _, item in tried],
-        left_out=len(rows) - len(tried),
-        reason="no such program was written",
-    )
-
-
-def _consistent(row: Parse) -> bool | None:
-    return row.consistent
+def _share(rows: Sequence[Parse], trial: Callable[[Parse], bool | None]) -> Estimate:
+    return share(rows, trial, "no such program was written")
 
 
 def _correct(row: Parse) -> bool | None:
     return row.correct
-
-
-def _strictly(row: Parse) -> bool | None:
-    return row.consistent is True if row.counts and not row.undone else None
 
 
 def _unread(row: Parse) -> bool | None:

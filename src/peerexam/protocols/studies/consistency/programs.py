@@ -8,9 +8,8 @@ sub-question is taken off first, since no part of a program has it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 
@@ -19,16 +18,12 @@ from peerexam.calls import Json, Sampling
 from peerexam.examiners.asking import Asker, Outcome
 from peerexam.examiners.prompting.library import PromptLibrary, Rendered
 from peerexam.examiners.reading.parsing import Unreadable, answer_part
-from peerexam.protocols.config.models import ExamConfig
 from peerexam.protocols.session.concurrency import together
-from peerexam.protocols.session.progress import Progress
-from peerexam.protocols.studies.base import Collected, Study, studying
-from peerexam.runfolder.folder import write_rows
+from peerexam.protocols.studies.base import Progressed, Study, flat, row_of
+from peerexam.protocols.studies.consistency.result import PROMPTS
 from peerexam.tasks.consistency.funql import Term, body, holds, read_program, same_program
 from peerexam.tasks.consistency.geoquery import GeoQuestion
 from peerexam.tasks.consistency.geoquery_parts import Part
-
-PROMPTS = "prompts.jsonl"
 
 MAX_TOKENS = 160
 """Of a program; the longest of the data has 130 characters."""
@@ -119,22 +114,14 @@ class Parse:
 
     def to_json(self) -> dict[str, Json]:
         """A row of `prompts.jsonl`."""
-        return {
-            "item": self.item,
-            "agent": self.agent,
-            "kind": "part" if self.part else "question",
-            "part": self.part,
-            "depth": self.depth,
-            "text": self.text,
-            "gold": str(self.gold),
-            "program": None if self.program is None else str(self.program),
-            "correct": self.correct,
-            "consistent": self.consistent,
-            "state": self.state,
-            "reason": self.reason,
-            "reply": self.reply,
-            "call": self.call,
-        }
+        return row_of(
+            self,
+            "item agent kind part depth text gold program correct consistent state reason reply "
+            "call",
+            kind="part" if self.part else "question",
+            gold=str(self.gold),
+            program=None if self.program is None else str(self.program),
+        )
 
 
 def shots(train: Sequence[GeoQuestion], count: int, seed: int) -> list[Example]:
@@ -190,40 +177,30 @@ async def write_program(
     return outcome if isinstance(found, Unreadable) else Outcome(found, call=outcome.call)
 
 
-async def write_programs(
-    config: ExamConfig,
-    items: Sequence[GeoItem],
-    pairs: Sequence[Example],
-    folder: Path,
-    *,
-    db: str | None = None,
-    agents: Mapping[str, Agent] | None = None,
-    progress: Progress | None = None,
-) -> Collected[Parse]:
-    """Ask every agent for the programs of all questions and sub-questions; leave `prompts.jsonl`.
+@dataclass(frozen=True, slots=True)
+class Programs:
+    """What is asked: the programs of all questions and sub-questions.
 
-    Args:
-        config: See `study_config`.
+    Attributes:
         items: What to ask.
         pairs: Examples shown with every one.
-        folder: Where records go, and the ledger by default.
-        db: Another ledger.
-        agents: Agents of your own by name, in place of the config's models.
-        progress: Counters to feed.
-
-    Raises:
-        SetupError: An agent cannot be built, or the folder holds an exam.
     """
-    async with studying(config, folder, db=db, agents=agents, progress=progress) as study:
+
+    items: Sequence[GeoItem]
+    pairs: Sequence[Example]
+
+    async def ask(self, study: Study) -> Progressed[Parse]:
+        """Question by question, every agent."""
 
         async def of_all(item: GeoItem) -> list[Parse]:
-            found = await together(_of_item(study, name, item, pairs) for name in study.agents)
+            found = await together(_of_item(study, name, item, self.pairs) for name in study.agents)
             return [parse for each in found for parse in each]
 
-        gone = await study.over(items, of_all)
-        rows = tuple(parse for each in gone.found for parse in each)
-        write_rows(folder / PROMPTS, (parse.to_json() for parse in rows))
-        return study.collected(rows, gone.stopped)
+        return flat(await study.over(self.items, of_all))
+
+    def files(self, rows: Sequence[Parse]) -> dict[str, Iterable[dict[str, Json]]]:
+        """The programs, one a row."""
+        return {PROMPTS: (parse.to_json() for parse in rows)}
 
 
 async def _of_item(

@@ -10,19 +10,21 @@ Intervals go by graph: the prompts of one graph hang together.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from fractions import Fraction
 from functools import partial
 
 from peerexam.calls import Json
-from peerexam.protocols.studies.base import Collected
-from peerexam.protocols.studies.consistency.result import consistency_result
+from peerexam.protocols.studies.base import StudyRecords
+from peerexam.protocols.studies.consistency.result import (
+    chance,
+    consistency_result,
+    consistent,
+    share,
+)
 from peerexam.protocols.studies.consistency.sums import NOT_ASKED, Kind, Prompt
 from peerexam.protocols.studies.result import Measure, StudyResult
-from peerexam.stats.core.clustered_share import (
-    chance_share,
-    clustered_difference,
-    clustered_share,
-)
+from peerexam.stats.core.clustered_share import clustered_difference
 from peerexam.stats.core.estimate import Estimate
 
 TASK = "arithmetic"
@@ -36,11 +38,8 @@ NOTES = (
     "intervals go by graph; depth is the height of the whole expression",
 )
 
-Trial = Callable[[Prompt], bool | None]
-"""Whether a prompt succeeded; None where it cannot say."""
 
-
-def sums_result(asked: Collected[Prompt], about: Mapping[str, Json], seed: int) -> StudyResult:
+def sums_result(asked: StudyRecords[Prompt], about: Mapping[str, Json], seed: int) -> StudyResult:
     """The result of a study of nested sums."""
     tables: dict[str, Json] = {"states": _states(asked.rows)}
     return consistency_result(asked, about, partial(of_agent, seed=seed), NOTES, tables)
@@ -60,7 +59,7 @@ def of_agent(agent: str, rows: Sequence[Prompt], *, seed: int) -> Iterator[Measu
     yield measure(
         "consistency_strict", "the same, unreadable as inconsistent", share(pairs, _strictly)
     )
-    yield measure("consistency_chance", "the same, partners drawn at random", chance(pairs))
+    yield measure("consistency_chance", "the same, partners drawn at random", chance(pairs, _sides))
     yield measure(
         "consistency_whole",
         "the same, whole numbers only",
@@ -82,42 +81,23 @@ def of_agent(agent: str, rows: Sequence[Prompt], *, seed: int) -> Iterator[Measu
         yield measure("unreadable", "answers that cannot be read", share(kinds, _unread), condition)
 
 
-def share(rows: Sequence[Prompt], trial: Trial) -> Estimate:
-    """Share of prompts that succeed, of those that can say; clustered by graph."""
-    tried = [(float(found), row.graph) for row in rows if (found := trial(row)) is not None]
-    return clustered_share(
-        [hit for hit, _ in tried],
-        [graph for _, graph in tried],
-        left_out=len(rows) - len(tried),
-        reason="no such prompt was answered",
-    )
-
-
 def consistency(rows: Sequence[Prompt]) -> Estimate:
     """Share of prompts whose answer is the same number as that to the initial prompt."""
-    return share(rows, lambda row: row.consistent)
+    return share(rows, consistent)
 
 
-def chance(rows: Sequence[Prompt]) -> Estimate:
-    """What consistency would be if each answer met that to a prompt of another graph."""
-    read = [row for row in rows if row.consistent is not None]
-    return chance_share(
-        [row.expected.value for row in read if row.expected],
-        [row.answer.value for row in read if row.answer],
-        [row.graph for row in read],
-        left_out=len(rows) - len(read),
-        reason="no such prompt was answered",
-    )
+def _sides(row: Prompt) -> tuple[Fraction, Fraction] | None:
+    return (row.expected.value, row.answer.value) if row.expected and row.answer else None
 
 
 def gain(rows: Sequence[Prompt], seed: int) -> Estimate:
     """How much more often a self-knowledge prompt is right than the initial prompt it goes with."""
-    right = {(row.graph, row.node): row.correct for row in rows if row.kind == "initial"}
+    right = {(row.item, row.node): row.correct for row in rows if row.kind == "initial"}
     pairs = [row for row in rows if row.kind == "self_knowledge"]
     both = [
-        (int(row.correct) - int(before), row.graph)
+        (int(row.correct) - int(before), row.item)
         for row in pairs
-        if row.correct is not None and (before := right[row.graph, row.node]) is not None
+        if row.correct is not None and (before := right[row.item, row.node]) is not None
     ]
     return clustered_difference(
         [difference for difference, _ in both],

@@ -15,25 +15,19 @@ would make a divisor of zero the prompt would have no meaning; such prompts are 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from pathlib import Path
 from typing import Literal
 
-from peerexam.agents.base import Agent
 from peerexam.calls import Json
 from peerexam.examiners.asking import Outcome
-from peerexam.protocols.config.models import ExamConfig
 from peerexam.protocols.session.concurrency import together
-from peerexam.protocols.session.progress import Progress
-from peerexam.protocols.studies.base import Collected, Study, studying
+from peerexam.protocols.studies.base import Progressed, Study, flat, row_of
 from peerexam.protocols.studies.consistency.answering_sums import answer_sum
-from peerexam.runfolder.folder import write_rows
+from peerexam.protocols.studies.consistency.result import PROMPTS
 from peerexam.tasks.consistency.arithmetic import ArithmeticGraph, VariantKind
 from peerexam.tasks.consistency.numerals import Numeral, is_number, same_number
-
-PROMPTS = "prompts.jsonl"
 
 NOT_ASKED = "not_asked"
 """The state of a prompt that could not be made."""
@@ -46,7 +40,7 @@ class Prompt:
     """One prompt of one agent.
 
     Attributes:
-        graph: The graph's name.
+        item: The graph's name.
         agent: Who was asked.
         kind: What prompt it is.
         node: Whose value is asked for.
@@ -66,7 +60,7 @@ class Prompt:
         call: Ledger key of the call.
     """
 
-    graph: str
+    item: str
     agent: str
     kind: Kind
     node: int
@@ -116,60 +110,35 @@ class Prompt:
 
     def to_json(self) -> dict[str, Json]:
         """A row of `prompts.jsonl`; values as text, since they may be fractions."""
-        return {
-            "item": self.graph,
-            "agent": self.agent,
-            "kind": self.kind,
-            "node": self.node,
-            "replaced": self.replaced,
-            "depth": self.depth,
-            "expression": self.expression,
-            "value": str(self.value),
-            "stated": None if self.stated is None else str(self.stated),
-            "answer": None if self.answer is None else self.answer.text,
-            "expected": None if self.expected is None else self.expected.text,
-            "correct": self.correct,
-            "consistent": self.consistent,
-            "part_right": self.part_right,
-            "state": self.state,
-            "reason": self.reason,
-            "reply": self.reply,
-            "call": self.call,
-        }
+        return row_of(
+            self,
+            "item agent kind node replaced depth expression value stated answer expected correct "
+            "consistent part_right state reason reply call",
+            value=str(self.value),
+            stated=None if self.stated is None else str(self.stated),
+            answer=None if self.answer is None else self.answer.text,
+            expected=None if self.expected is None else self.expected.text,
+        )
 
 
-async def ask_sums(
-    config: ExamConfig,
-    graphs: Sequence[ArithmeticGraph],
-    folder: Path,
-    *,
-    db: str | None = None,
-    agents: Mapping[str, Agent] | None = None,
-    progress: Progress | None = None,
-) -> Collected[Prompt]:
-    """Ask every agent all prompts of every graph, and leave `prompts.jsonl` in a folder.
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """What is asked: all prompts of every graph."""
 
-    Args:
-        config: See `study_config`.
-        graphs: What to ask about.
-        folder: Where records go, and the ledger by default.
-        db: Another ledger.
-        agents: Agents of your own by name, in place of the config's models.
-        progress: Counters to feed.
+    graphs: Sequence[ArithmeticGraph]
 
-    Raises:
-        SetupError: An agent cannot be built, or the folder holds an exam.
-    """
-    async with studying(config, folder, db=db, agents=agents, progress=progress) as study:
+    async def ask(self, study: Study) -> Progressed[Prompt]:
+        """Graph by graph, every agent."""
 
         async def of_all(graph: ArithmeticGraph) -> list[Prompt]:
             found = await together(of_graph(study, name, graph) for name in study.agents)
             return [prompt for each in found for prompt in each]
 
-        gone = await study.over(graphs, of_all)
-        rows = tuple(prompt for each in gone.found for prompt in each)
-        write_rows(folder / PROMPTS, (prompt.to_json() for prompt in rows))
-        return study.collected(rows, gone.stopped)
+        return flat(await study.over(self.graphs, of_all))
+
+    def files(self, rows: Sequence[Prompt]) -> dict[str, Iterable[dict[str, Json]]]:
+        """The prompts, one a row."""
+        return {PROMPTS: (prompt.to_json() for prompt in rows)}
 
 
 async def of_graph(study: Study, agent: str, graph: ArithmeticGraph) -> list[Prompt]:
@@ -195,7 +164,7 @@ async def _ask(study: Study, agent: str, expression: str) -> Outcome[Numeral]:
 
 def _initial(agent: str, graph: ArithmeticGraph, node: int, outcome: Outcome[Numeral]) -> Prompt:
     return Prompt(
-        graph=graph.name,
+        item=graph.name,
         agent=agent,
         kind="initial",
         node=node,
@@ -238,7 +207,7 @@ def _replaced(agent: str, graph: ArithmeticGraph, whole: Prompt, part: Prompt) -
         expression = graph.text(whole.node, {part.node: put_in.operand})
         reason = f"{expression} divides by zero"
     return Prompt(
-        graph=graph.name,
+        item=graph.name,
         agent=agent,
         kind="self_knowledge",
         node=whole.node,
@@ -260,7 +229,7 @@ def _replaced(agent: str, graph: ArithmeticGraph, whole: Prompt, part: Prompt) -
 def _variants(agent: str, graph: ArithmeticGraph, initial: Mapping[int, Prompt]) -> list[Prompt]:
     return [
         Prompt(
-            graph=graph.name,
+            item=graph.name,
             agent=agent,
             kind=variant.kind,
             node=variant.node,

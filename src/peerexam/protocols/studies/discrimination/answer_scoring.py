@@ -11,7 +11,6 @@ from peerexam.errors import SetupError
 from peerexam.examiners.asking import Outcome
 from peerexam.examiners.discrimination.answer_judges import Asked, RatingJudge, YesNoJudge
 from peerexam.examiners.discrimination.choosing import Proposed, Turn
-from peerexam.protocols.config.models import ExamConfig
 from peerexam.protocols.session.concurrency import together
 from peerexam.protocols.studies.base import Study
 from peerexam.tasks.benchmarks.base import BenchmarkTask, Item
@@ -143,9 +142,7 @@ def kinds_of_judges(task: BenchmarkTask, judges: Sequence[str]) -> list[tuple[st
     ]
 
 
-def scorer_of(
-    task: BenchmarkTask, judges: Sequence[str], study: Study, config: ExamConfig
-) -> Scorer:
+def scorer_of(task: BenchmarkTask, judges: Sequence[str], study: Study) -> Scorer:
     """The scorer of a study.
 
     A judge by likelihood compares yes with no; so does one that only goes on with a text, where it
@@ -154,12 +151,12 @@ def scorer_of(
     Raises:
         SetupError: See `kinds_of_judges`; or a judge cannot judge by likelihood.
     """
-    settings = {agent.name: agent.judge.by for agent in config.agents}
+    settings = {agent.name: agent.judge.by for agent in study.config.agents}
     built: dict[tuple[str, str], RatingJudge | YesNoJudge] = {}
     for kind, name in kinds_of_judges(task, judges):
         agent = study.agents[name]
         if kind == "rating":
-            built[kind, name] = RatingJudge(agent, study.prompts, config.seed)
+            built[kind, name] = RatingJudge(agent, study.prompts, study.config.seed)
             continue
         plain = "chat" not in agent.features and "score" in agent.features
         by_likelihood = plain or settings.get(name) == "likelihood"
@@ -167,7 +164,7 @@ def scorer_of(
             agent,
             "truth" if kind == "truth" else "information",
             study.prompts,
-            config.seed,
+            study.config.seed,
             by_likelihood=by_likelihood,
         )
     return Scorer(task, built)

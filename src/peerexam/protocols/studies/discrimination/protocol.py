@@ -8,12 +8,10 @@ of them and decodes greedily. A reply that names none is credited with the lowes
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
-from peerexam.agents.base import Agent
-from peerexam.calls import Sampling, State
+from peerexam.calls import Json, Sampling, State
 from peerexam.errors import SetupError
 from peerexam.examiners.discrimination.choosing import (
     Named,
@@ -24,16 +22,16 @@ from peerexam.examiners.discrimination.choosing import (
     propose,
     solving,
 )
-from peerexam.protocols.config.models import ExamConfig
 from peerexam.protocols.session.concurrency import together
-from peerexam.protocols.session.progress import Progress
-from peerexam.protocols.studies.base import Gone, Study, studying
+from peerexam.protocols.studies.base import Progressed, Study, row_of
 from peerexam.protocols.studies.discrimination.answer_scoring import Candidate, Scorer, scorer_of
 from peerexam.protocols.studies.discrimination.variations import PLAIN, Variation
 from peerexam.tasks.benchmarks.base import BenchmarkTask, Item
 from peerexam.tasks.discrimination.candidate_file import EVERY_AGENT, Given
 from peerexam.tasks.discrimination.distractors import simplified
 from peerexam.tasks.discrimination.examples import examples_of
+
+CANDIDATES, CHOICES = "candidates.jsonl", "choices.jsonl"
 
 NO_ANSWER = "(no answer)"
 """Shown in the place of an empty candidate."""
@@ -99,6 +97,23 @@ class Discrimination:
             return None
         return self.given.get(agent) or self.given.get(EVERY_AGENT) or {}
 
+    async def ask(self, study: Study) -> Progressed[tuple[Examined, ...]]:
+        """Item by item, one entry an agent.
+
+        Raises:
+            SetupError: A judge cannot judge.
+        """
+        examiner = _Examiner(self, study, scorer_of(self.task, self.judges, study))
+        return await study.over(self.items, examiner.of_all)
+
+    def files(self, rows: Sequence[tuple[Examined, ...]]) -> dict[str, Iterable[dict[str, Json]]]:
+        """The candidates and the choices, one a row."""
+        examined = [one for item in rows for one in item]
+        return {
+            CANDIDATES: _candidate_rows(self, examined),
+            CHOICES: _choice_rows(examined),
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class Choice:
@@ -158,37 +173,53 @@ def random_candidate(seed: int, agent: str, item: Item, n: int) -> int:
     return int.from_bytes(hashlib.blake2b(body, digest_size=8).digest()) % n
 
 
-async def examine_all(
-    settings: Discrimination,
-    config: ExamConfig,
-    folder: Path,
-    *,
-    db: str | None = None,
-    agents: Mapping[str, Agent] | None = None,
-    progress: Progress | None = None,
-) -> tuple[Gone[tuple[Examined, ...]], dict[str, Mapping[str, object]], dict[str, str]]:
-    """Ask everything.
+def _candidate_rows(
+    settings: Discrimination, rows: Sequence[Examined]
+) -> Iterator[dict[str, Json]]:
+    """One row a candidate: text, state, what was extracted, score."""
+    for one in rows:
+        n = len(one.candidates)
+        picked = random_candidate(settings.seed, one.agent, one.item, n)
+        for at, candidate in enumerate(one.candidates):
+            answer = candidate.answer
+            yield row_of(
+                answer,
+                "item agent candidate text state reason extracted score unscored judgements "
+                "random prompt call",
+                item=one.item.id,
+                agent=one.agent,
+                candidate=at + 1,
+                extracted=candidate.extracted,
+                score=candidate.score,
+                unscored=candidate.unscored,
+                judgements=dict(candidate.judgements),
+                random=at == picked,
+            )
 
-    Args:
-        settings: What is to be done.
-        config: The agents and the limits round them.
-        folder: Where the ledger is by default.
-        db: Another ledger, a path or URL.
-        agents: Agents of your own by name.
-        progress: Counters to feed.
 
-    Returns:
-        By item what became of it, one entry an agent; fingerprints; agents that were given up.
+def _choice_rows(rows: Sequence[Examined]) -> Iterator[dict[str, Json]]:
+    """One row a choice: who chose what, under which labels, and what it is credited with."""
+    for one in rows:
+        for choice in one.choices:
+            yield row_of(
+                choice,
+                "item agent chooser variation order label candidate state reason credit reply "
+                "shown prompt call",
+                item=one.item.id,
+                agent=one.agent,
+                order=[at + 1 for at in choice.order],
+                candidate=None if choice.picked is None else choice.picked + 1,
+                credit=_credit(one, choice),
+                shown=list(one.shown.get(choice.variation, ())) or None,
+            )
 
-    Raises:
-        SetupError: An agent cannot be built, or a judge cannot judge.
-    """
-    async with studying(config, folder, db=db, agents=agents, progress=progress) as study:
-        examiner = _Examiner(
-            settings, study, scorer_of(settings.task, settings.judges, study, config)
-        )
-        gone = await study.over(settings.items, examiner.of_all)
-        return gone, dict(study.fingerprints), study.lost()
+
+def _credit(one: Examined, choice: Choice) -> float | None:
+    scores = [candidate.score for candidate in one.candidates]
+    known = [score for score in scores if score is not None]
+    if choice.state == "error" or len(known) < len(scores):
+        return None
+    return min(known) if choice.picked is None else scores[choice.picked]
 
 
 @dataclass(frozen=True, slots=True)

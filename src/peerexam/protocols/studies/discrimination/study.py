@@ -1,148 +1,52 @@
-"""A study of discrimination from settings to files: records, result, tables."""
+"""What a study of discrimination comes to: result, tables, notes."""
 
 from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 
-from peerexam.agents.base import Agent
 from peerexam.calls import Json
-from peerexam.protocols.config.models import ExamConfig
-from peerexam.protocols.session.progress import Progress
-from peerexam.protocols.studies.base import given_up
+from peerexam.protocols.studies.base import StudyRecords
 from peerexam.protocols.studies.discrimination.answer_scoring import REFERENCE_METRIC
 from peerexam.protocols.studies.discrimination.measures import measures_of
 from peerexam.protocols.studies.discrimination.protocol import (
-    Choice,
     Discrimination,
     Examined,
-    examine_all,
-    random_candidate,
 )
 from peerexam.protocols.studies.result import Measure, StudyResult
-from peerexam.runfolder.folder import write_rows
 from peerexam.stats.discrimination import task_average
 from peerexam.tasks.benchmarks.base import Item
 
-CANDIDATES, CHOICES = "candidates.jsonl", "choices.jsonl"
 
-
-async def discriminate(
-    settings: Discrimination,
-    config: ExamConfig,
-    folder: Path,
-    *,
-    db: str | None = None,
-    agents: Mapping[str, Agent] | None = None,
-    progress: Progress | None = None,
+def discrimination_result(
+    settings: Discrimination, done: StudyRecords[tuple[Examined, ...]]
 ) -> StudyResult:
-    """Let agents answer and choose, and leave `candidates.jsonl` and `choices.jsonl`.
-
-    Args:
-        settings: What is to be done.
-        config: The agents and the limits round them; see `study.study_config`.
-        folder: Where records go, and the ledger by default.
-        db: Another ledger, a path or URL.
-        agents: Agents of your own by name, in place of the config's models.
-        progress: Counters to feed.
-
-    Returns:
-        `partial` where a budget ended it or calls failed.
-
-    Raises:
-        SetupError: An agent cannot be built, or a judge cannot judge.
-    """
-    gone, fingerprints, lost = await examine_all(
-        settings, config, folder, db=db, agents=agents, progress=progress
-    )
-    rows = [one for item in gone.found for one in item]
-    write_rows(folder / CANDIDATES, candidate_rows(settings, rows))
-    write_rows(folder / CHOICES, choice_rows(rows))
-    measures = measures_of(settings, gone.found)
+    """The result of a study of discrimination."""
+    rows = [one for item in done.rows for one in item]
+    measures = measures_of(settings, done.rows)
     failed = sum(one.failed for one in rows)
-    reasons = [
-        *([gone.stopped] if gone.stopped else []),
-        *given_up(lost),
-        *([f"{failed} calls failed; their items are left out"] if failed else []),
-    ]
-    return StudyResult(
+    return StudyResult.of(
         "discrimination",
+        done,
         _about(settings),
-        fingerprints,
         measures,
+        _notes(settings),
         {
             "correct_candidates": _correct(settings, rows),
             "task_average": _averages(settings, measures),
             "states": _states(rows),
         },
-        _notes(settings),
-        "partial" if reasons else "complete",
-        "; ".join(reasons) or None,
+        [f"{failed} calls failed; their items are left out"] if failed else [],
     )
 
 
-def drawn(items: Sequence[Item], limit: int | None, seed: int) -> tuple[Item, ...]:
+def draw_items(items: Sequence[Item], limit: int | None, seed: int) -> tuple[Item, ...]:
     """So many items, drawn by the seed, in their own order; None takes all."""
     if limit is None or limit >= len(items):
         return tuple(items)
     chosen = sorted(random.Random(f"items {seed}").sample(range(len(items)), limit))
     return tuple(items[at] for at in chosen)
-
-
-def candidate_rows(settings: Discrimination, rows: Sequence[Examined]) -> Iterator[dict[str, Json]]:
-    """One row a candidate: text, state, what was extracted, score."""
-    for one in rows:
-        n = len(one.candidates)
-        picked = random_candidate(settings.seed, one.agent, one.item, n)
-        for at, candidate in enumerate(one.candidates):
-            answer = candidate.answer
-            yield {
-                "item": one.item.id,
-                "agent": one.agent,
-                "candidate": at + 1,
-                "text": answer.text,
-                "state": answer.state,
-                "reason": answer.reason,
-                "extracted": candidate.extracted,
-                "score": candidate.score,
-                "unscored": candidate.unscored,
-                "judgements": dict(candidate.judgements),
-                "random": at == picked,
-                "prompt": answer.prompt,
-                "call": answer.call,
-            }
-
-
-def choice_rows(rows: Sequence[Examined]) -> Iterator[dict[str, Json]]:
-    """One row a choice: who chose what, under which labels, and what it is credited with."""
-    for one in rows:
-        for choice in one.choices:
-            yield {
-                "item": one.item.id,
-                "agent": one.agent,
-                "chooser": choice.chooser,
-                "variation": choice.variation,
-                "order": [at + 1 for at in choice.order],
-                "label": choice.label,
-                "candidate": None if choice.picked is None else choice.picked + 1,
-                "state": choice.state,
-                "reason": choice.reason,
-                "credit": _credit(one, choice),
-                "reply": choice.reply,
-                "shown": list(one.shown.get(choice.variation, ())) or None,
-                "prompt": choice.prompt,
-                "call": choice.call,
-            }
-
-
-def _credit(one: Examined, choice: Choice) -> float | None:
-    scores = [candidate.score for candidate in one.candidates]
-    known = [score for score in scores if score is not None]
-    if choice.state == "error" or len(known) < len(scores):
-        return None
-    return min(known) if choice.picked is None else scores[choice.picked]
 
 
 def _about(settings: Discrimination) -> dict[str, Json]:

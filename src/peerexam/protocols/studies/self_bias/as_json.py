@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from peerexam.calls import Json
-from peerexam.protocols.studies.result import Measure, Unit
+from peerexam.protocols.studies.base import row_of
+from peerexam.protocols.studies.result import Measure, Unit, estimate_json
 from peerexam.stats.core.estimate import Estimate
 from peerexam.stats.core.mean_share import mean_share
 from peerexam.stats.judges.self_preference import SelfPreference
@@ -98,15 +99,12 @@ def decomposition_json(found: Decomposition) -> Json:
 def diversity_json(found: Sequence[SourceDiversity], seed: int) -> Json:
     """Diversity of every author's sources; chrF with an interval over sources."""
     return [
-        {
-            "author": one.author,
-            "sources": one.sources,
-            "words": one.words,
-            "type_token_ratio": one.type_token_ratio,
-            "type_token_ratio_equal_words": one.type_token_ratio_equal,
-            "chrf_at_k": estimate_json(_chrf(one)),
-            "k": one.k,
-        }
+        row_of(
+            one,
+            "author sources words type_token_ratio type_token_ratio_equal_words chrf_at_k k",
+            type_token_ratio_equal_words=one.type_token_ratio_equal,
+            chrf_at_k=estimate_json(_chrf(one)),
+        )
         for one in found
     ]
 
@@ -124,21 +122,6 @@ def _effect(one: Effect) -> dict[str, Json]:
         **estimate_json(one.estimate),
         "shrunken": one.shrinkage,
         "smallest_findable": one.minimum_detectable,
-    }
-
-
-def estimate_json(one: Estimate) -> dict[str, Json]:
-    """An estimate as plain JSON."""
-    return {
-        "value": one.value,
-        "low": one.low,
-        "high": one.high,
-        "p": one.p,
-        "p_holm": one.p_holm,
-        "n": one.n,
-        "left_out": one.left_out,
-        "method": one.method,
-        "reason": one.reason,
     }
 
 

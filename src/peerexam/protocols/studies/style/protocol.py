@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from peerexam.errors import BudgetReachedError, SetupError
+from peerexam.errors import SetupError
 from peerexam.examiners.base import Judge
 from peerexam.examiners.style import (
     ContentCheck,
@@ -20,7 +20,8 @@ from peerexam.examiners.style import (
     Rewriting,
 )
 from peerexam.protocols.exam.comparing import Comparison, compare
-from peerexam.protocols.session.concurrency import in_order, together
+from peerexam.protocols.session.concurrency import together
+from peerexam.protocols.studies.base import Progressed, over
 from peerexam.records import Answer, Question
 from peerexam.runfolder import RunFolder
 
@@ -63,14 +64,6 @@ class StyleTrial:
     check: ContentCheck | None = None
     dropped: str | None = None
     comparisons: Mapping[str, Comparison] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Trials:
-    """How far one went: the first samples, no gap; `stopped` says which budget ended it."""
-
-    done: tuple[StyleTrial, ...]
-    stopped: str | None = None
 
 
 def draw_samples(
@@ -126,7 +119,7 @@ async def probe_style(
     checker: ModelContentChecker,
     judges: Mapping[str, Judge],
     window: int = 64,
-) -> Trials:
+) -> Progressed[StyleTrial]:
     """Rewrite, check and compare, until all is done or a budget is reached.
 
     Args:
@@ -141,13 +134,7 @@ async def probe_style(
         trial = await _rewritten(sample, rewriter, checker)
         return trial if trial.dropped is not None else await _compared(trial, judges)
 
-    done: list[StyleTrial] = []
-    try:
-        async for trial in in_order(samples, work, window):
-            done.append(trial)  # noqa: PERF401 (a comprehension would lose them)
-    except BudgetReachedError as reached:
-        return Trials(tuple(done), str(reached))
-    return Trials(tuple(done))
+    return await over(samples, work, window)
 
 
 async def _rewritten(

@@ -10,6 +10,7 @@ import numpy as np
 
 from peerexam.calls import Json
 from peerexam.protocols.standings.as_json import estimate_json, plain
+from peerexam.protocols.studies.base import row_of
 from peerexam.protocols.studies.style.protocol import ORIGINAL, REWRITTEN, StyleTrial
 from peerexam.records import Verdict
 from peerexam.stats.core.tables import Comparisons, Floats, Ints, comparisons_from
@@ -42,18 +43,14 @@ def verdict_rows(trials: Iterable[StyleTrial]) -> Iterator[dict[str, Json]]:
     for trial in trials:
         for judge, compared in (trial.comparisons or {}).items():
             for verdict in (compared.forward, compared.backward):
-                yield {
-                    "question_id": verdict.question_id,
-                    "examinee": trial.sample.answer.examinee,
-                    "judge": judge,
-                    "first": _WINNER[verdict.first],
-                    "winner": _winner(verdict),
-                    "state": verdict.state,
-                    "reason": verdict.reason,
-                    "reply": verdict.reply,
-                    "prompt": verdict.prompt,
-                    "call": verdict.call,
-                }
+                yield row_of(
+                    verdict,
+                    "question_id examinee judge first winner state reason reply prompt call",
+                    examinee=trial.sample.answer.examinee,
+                    judge=judge,
+                    first=_WINNER[verdict.first],
+                    winner=_winner(verdict),
+                )
 
 
 def _winner(verdict: Verdict) -> str | None:

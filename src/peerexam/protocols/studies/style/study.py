@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +14,8 @@ from peerexam.protocols.config.checks import PLAYS_DIRECTLY
 from peerexam.protocols.config.models import AgentConfig, ExamConfig, Questions
 from peerexam.protocols.run.setup import Setup, set_up
 from peerexam.protocols.session.progress import Progress
-from peerexam.protocols.studies.style.protocol import Sample, Trials, probe_style
+from peerexam.protocols.studies.base import Progressed
+from peerexam.protocols.studies.style.protocol import Sample, StyleTrial, probe_style
 from peerexam.protocols.studies.style.records import (
     failed_calls,
     rewrite_rows,
@@ -25,7 +24,7 @@ from peerexam.protocols.studies.style.records import (
 )
 from peerexam.records import SCHEMA_VERSION
 from peerexam.runfolder import RunFolder
-from peerexam.runfolder.folder import write_object
+from peerexam.runfolder.folder import write_object, write_rows
 
 RESULT, REWRITES, VERDICTS = "style.json", "rewrites.jsonl", "verdicts.jsonl"
 
@@ -151,7 +150,7 @@ async def study_style(
     progress: Progress | None = None,
     confidence: float = 0.95,
 ) -> StyleResult:
-    """Hold a style probe, and leave its records in a folder.
+    """Run a style probe, and leave its records in a folder.
 
     Args:
         samples: See `style_probe.draw_samples`.
@@ -199,9 +198,14 @@ def _with_the_rewriters_model(scene: Setup, cast: StyleCast) -> list[str]:
 
 
 def _left(
-    trials: Trials, cast: StyleCast, own: Iterable[str], out: Path, seed: int, confidence: float
+    trials: Progressed[StyleTrial],
+    cast: StyleCast,
+    own: Iterable[str],
+    out: Path,
+    seed: int,
+    confidence: float,
 ) -> StyleResult:
-    failed = failed_calls(trials.done)
+    failed = failed_calls(trials.found)
     body: dict[str, Json] = {
         "schema": SCHEMA_VERSION,
         "status": "partial" if failed or trials.stopped else "complete",
@@ -211,23 +215,9 @@ def _left(
         "checker": cast.checker,
         "seed": seed,
         "confidence": confidence,
-        **style_figures(trials.done, cast.judges, own, confidence),
+        **style_figures(trials.found, cast.judges, own, confidence),
     }
-    _write_rows(out / REWRITES, rewrite_rows(trials.done))
-    _write_rows(out / VERDICTS, verdict_rows(trials.done))
+    write_rows(out / REWRITES, rewrite_rows(trials.found))
+    write_rows(out / VERDICTS, verdict_rows(trials.found))
     write_object(out / RESULT, body)
     return StyleResult(body, failed, trials.stopped)
-
-
-def _write_rows(path: Path, rows: Iterable[Mapping[str, Json]]) -> None:
-    """Replace a JSONL file in one step."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with draft.open("wb") as file:
-            for row in rows:
-                line = json.dumps(row, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-                # Only a lone surrogate cannot be encoded, and its escape is JSON's own.
-                file.write(line.encode("utf-8", "backslashreplace") + b"\n")
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)

@@ -18,19 +18,22 @@ from peerexam.errors import PermanentError, SetupError
 from peerexam.examiners.mistakes.step_writing import ThoughtWriter
 from peerexam.examiners.prompting.library import PromptLibrary
 from peerexam.protocols.config.models import AgentConfig, ExamConfig
-from peerexam.protocols.studies.base import study_config
+from peerexam.protocols.studies.base import StudyRecords, ask_study, study_config
 from peerexam.protocols.studies.mistakes.backtracking.locators import locators_from
 from peerexam.protocols.studies.mistakes.backtracking.measures import (
     backtracking_result,
     backtracking_rows,
 )
 from peerexam.protocols.studies.mistakes.backtracking.plan import backtracking_plan
-from peerexam.protocols.studies.mistakes.backtracking.protocol import Mended, backtrack, step_bound
+from peerexam.protocols.studies.mistakes.backtracking.protocol import (
+    BacktrackResult,
+    backtrack,
+    step_bound,
+)
 from peerexam.protocols.studies.mistakes.backtracking.study import (
+    BACKTRACKS,
+    Backtrack,
     Backtracking,
-    Backtracks,
-    backtrack_all,
-    write_backtracks,
 )
 from peerexam.tasks.mistakes.traces import Trace, load_traces
 
@@ -45,7 +48,9 @@ def shown(request: Request) -> str:
     return request.messages[0].content.rpartition("Q: ")[2]
 
 
-async def mended(reply: Callable[[Request], Reply], *features: Feature, samples: int = 3) -> Mended:
+async def mended(
+    reply: Callable[[Request], Reply], *features: Feature, samples: int = 3
+) -> BacktrackResult:
     agent = ScriptedAgent(reply, features=features)
     return await backtrack(ThoughtWriter(agent, PromptLibrary()), TRACE, 1, samples)
 
@@ -135,7 +140,7 @@ async def test_samples_that_failed_are_counted_and_make_the_result_partial(tmp_p
     agent = ScriptedAgent(reply, "oracle", features=())
     work = Backtracking([TRACE], [TRACE], locators_from("gold,simulated:1"), samples=3)
     config = study_config((AgentConfig(name="oracle", model="openai/o"),), "b")
-    asked = await backtrack_all(config, work, tmp_path, agents={"oracle": agent})
+    asked = await ask_study(config, work, tmp_path, agents={"oracle": agent})
     result = backtracking_result(work, asked)
     assert result.status == "partial"
     # Both locators see the mistake at one place, and share the calls.
@@ -171,9 +176,9 @@ CONFIG: ExamConfig = study_config([AgentConfig(name="oracle", model="file/none.j
 
 async def done(
     traces: list[Trace], locations: str, agent: ScriptedAgent, folder: Path
-) -> tuple[Backtracking, Backtracks]:
+) -> tuple[Backtracking, StudyRecords[Backtrack]]:
     work = Backtracking(traces, traces, locators_from(locations), samples=2, seed=3)
-    return work, await backtrack_all(CONFIG, work, folder, agents={"oracle": agent})
+    return work, await ask_study(CONFIG, work, folder, agents={"oracle": agent})
 
 
 async def test_planted_changes_are_recovered_within_their_intervals(tmp_path: Path) -> None:
@@ -249,8 +254,8 @@ async def test_locators_that_agree_share_their_calls(tmp_path: Path) -> None:
 
 
 async def test_records_say_what_became_of_every_trace(tmp_path: Path) -> None:
-    _, found = await done(planted_traces(3), "gold", oracle(1.0, 1), tmp_path / "s")
-    path = write_backtracks(tmp_path / "s", found.rows)
+    await done(planted_traces(3), "gold", oracle(1.0, 1), tmp_path / "s")
+    path = tmp_path / "s" / BACKTRACKS
     first, *_ = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     assert first["trace"] == "sums:0"
     assert (first["outcome"], first["location"], first["gold"]) == ("mended", 1, 1)
@@ -278,9 +283,9 @@ async def test_own_and_peers_locations_are_asked_for(tmp_path: Path) -> None:
     config = study_config([AgentConfig(name=n, model="file/none.jsonl") for n in agents], "back")
     traces = planted_traces(2)
     work = Backtracking(traces, traces, locators_from("own,peers,each-peer"), samples=1)
-    found = await backtrack_all(config, work, tmp_path / "s", agents=agents)
+    found = await ask_study(config, work, tmp_path / "s", agents=agents)
     of_first = {
-        (row.agent, row.locator): (row.location, row.mended.outcome if row.mended else None)
+        (row.agent, row.locator): (row.location, row.result.outcome if row.result else None)
         for row in found.rows
         if row.trace.id == "sums:1"
     }
@@ -328,12 +333,12 @@ async def test_real_weights_take_real_traces_up_again(tmp_path: Path) -> None:
     )
     traces = [t for t in load_traces(SHARED, ["multistep_arithmetic"]) if len(t.steps) == 4][:2]
     work = Backtracking(traces, traces, locators_from("gold"), samples=2)
-    found = await backtrack_all(config, work, tmp_path / "study")
+    found = await ask_study(config, work, tmp_path / "study")
     assert len(found.rows) == 2
     assert found.stopped is None
     for row in found.rows:
-        assert row.mended is not None
-        assert row.mended.outcome in ("untouched", "mended", "unanswered")
-        if row.mended.outcome != "untouched":
-            assert row.mended.chosen_by == "logprob"
-            assert row.mended.steps[: row.location] == row.trace.steps[: row.location]
+        assert row.result is not None
+        assert row.result.outcome in ("untouched", "mended", "unanswered")
+        if row.result.outcome != "untouched":
+            assert row.result.chosen_by == "logprob"
+            assert row.result.steps[: row.location] == row.trace.steps[: row.location]

@@ -17,7 +17,7 @@ from peerexam.errors import PermanentError
 from peerexam.examiners.mistakes.finding import Method
 from peerexam.examiners.prompting.library import PromptLibrary
 from peerexam.protocols.config.models import AgentConfig, Budget, Limits
-from peerexam.protocols.studies.base import study_config
+from peerexam.protocols.studies.base import ask_study, study_config
 from peerexam.protocols.studies.mistakes.finding.data_statistics import check_dyck, task_counts
 from peerexam.protocols.studies.mistakes.finding.measures import (
     ALL_AGENTS,
@@ -30,10 +30,8 @@ from peerexam.protocols.studies.mistakes.finding.protocol import (
     METHODS,
     Find,
     Finding,
-    drawn,
+    draw_traces,
     find_mistake,
-    find_mistakes,
-    write_finds,
 )
 from peerexam.protocols.studies.result import Measure, read_result, write_result
 from peerexam.runfolder import read_jsonl
@@ -198,7 +196,7 @@ async def test_planted_accuracy_lies_in_the_interval_at_the_nominal_rate() -> No
 async def test_a_study_leaves_measures_records_and_the_same_bytes_again(tmp_path: Path) -> None:
     traces = [*traces_of(12, "word_sorting"), *traces_of(12, "made_up")]
     truth = knowing(traces)
-    finding = Finding(drawn(traces, None, 3), ("trace", "step"), seed=3)
+    finding = Finding(draw_traces(traces, None, 3), ("trace", "step"), seed=3)
     config = config_of("perfect", "never")
     written = []
     agents: dict[str, ScriptedAgent] = {}
@@ -207,8 +205,7 @@ async def test_a_study_leaves_measures_records_and_the_same_bytes_again(tmp_path
             "perfect": one_who_says("perfect", truth.__getitem__),
             "never": one_who_says("never", lambda _: None),
         }
-        finds = await find_mistakes(config, finding, tmp_path, agents=agents)
-        write_finds(tmp_path, finds.rows)
+        finds = await ask_study(config, finding, tmp_path, agents=agents)
         write_result(tmp_path, finding_result(finding, finds))
         written.append([(tmp_path / name).read_bytes() for name in ("finds.jsonl", "result.json")])
     assert written[0] == written[1]
@@ -250,7 +247,7 @@ async def test_agents_that_say_the_same_agree_and_one_that_draws_does_not(tmp_pa
             "one": one_who_says("one", truth.__getitem__),
             "other": one_who_says("other", other),
         }
-        finds = await find_mistakes(config_of("one", "other"), finding, folder, agents=agents)
+        finds = await ask_study(config_of("one", "other"), finding, folder, agents=agents)
         (found,) = [m for m in measures(finds.rows, finding) if m.agent == ALL_AGENTS]
         return found
 
@@ -267,7 +264,7 @@ async def test_a_budget_ends_it_at_whole_traces(tmp_path: Path) -> None:
     limits = Limits(concurrency=1, budget=Budget(calls=7))
     finding = Finding(traces, ("trace",))
     agents = {name: one_who_says(name, lambda _: None) for name in ("one", "other")}
-    finds = await find_mistakes(
+    finds = await ask_study(
         config_of("one", "other", limits=limits), finding, tmp_path, agents=agents
     )
     assert finds.stopped is not None
@@ -289,7 +286,7 @@ async def test_the_plan_counts_what_is_then_asked(tmp_path: Path) -> None:
     gold = sum(5 if t.mistake_index is None else t.mistake_index + 1 for t in traces)
     assert steps == {"least": 10, "expected": gold, "most": 9 * 5 + 8}
     agents = {"perfect": one_who_says("perfect", truth.__getitem__)}
-    finds = await find_mistakes(config, finding, tmp_path, agents=agents)
+    finds = await ask_study(config, finding, tmp_path, agents=agents)
     for method, task in (
         ("trace", "whole traces"),
         ("step", "step by step"),
@@ -312,14 +309,14 @@ async def test_the_plan_s_ends_are_reached_and_not_passed(mind: int | None, end:
     assert sum(find.asked for find in finds) == line["calls"][end]
 
 
-def test_a_draw_is_even_over_tasks_and_stays_when_more_is_drawn() -> None:
+def test_a_draw_is_even_over_tasks_and_stays_when_more_is_draw_traces() -> None:
     traces = [*traces_of(30, "long"), *traces_of(4, "short")]
-    few, more = drawn(traces, 6, 1), drawn(traces, 12, 1)
+    few, more = draw_traces(traces, 6, 1), draw_traces(traces, 12, 1)
     assert more[:6] == few
     assert [trace.task for trace in few] == ["long", "short"] * 3
     assert sum(trace.task == "short" for trace in more) == 4
-    assert drawn(traces, 6, 2) != few
-    assert sorted(t.id for t in drawn(traces, None, 1)) == sorted(t.id for t in traces)
+    assert draw_traces(traces, 6, 2) != few
+    assert sorted(t.id for t in draw_traces(traces, None, 1)) == sorted(t.id for t in traces)
 
 
 def find_with(state: str, location: int | None) -> Find:
@@ -378,7 +375,7 @@ def test_the_rule_agrees_with_every_public_label_of_dyck() -> None:
 async def test_a_real_model_finds_something_in_a_trace(tmp_path: Path) -> None:
     config = study_config([AgentConfig(name="smollm2", model="local/smollm2")], "mistakes")
     trace = Trace("other", "other:1", "1 + 1 =", ("1 + 1 = 3.",), "2", "3", 0)
-    finds = await find_mistakes(config, Finding([trace], ("trace", "step")), tmp_path)
+    finds = await ask_study(config, Finding([trace], ("trace", "step")), tmp_path)
     assert [find.state for find in finds.rows] == ["ok", "ok"]
     assert all(find.location in (None, 0) for find in finds.rows)
     assert json.loads(json.dumps([find.to_json() for find in finds.rows]))

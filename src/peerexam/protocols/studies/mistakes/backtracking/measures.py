@@ -7,12 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from peerexam.calls import Json
-from peerexam.protocols.studies.base import given_up
-from peerexam.protocols.studies.mistakes.backtracking.study import (
-    Backtrack,
-    Backtracking,
-    Backtracks,
-)
+from peerexam.protocols.studies.base import StudyRecords, row_of
+from peerexam.protocols.studies.mistakes.backtracking.study import Backtrack, Backtracking
 from peerexam.protocols.studies.result import Measure, StudyResult
 from peerexam.stats.core.estimate import Estimate
 from peerexam.stats.mistakes.accuracy_change import Change, change_from_counts, mean_of
@@ -53,20 +49,18 @@ class Row:
 
     def to_json(self) -> dict[str, Json]:
         """For the table `backtracking`."""
-        return {
-            "agent": self.agent,
-            "locator": self.locator,
-            "task": self.task,
-            "traces": self.traces,
-            "gold_located": self.located,
-            "delta_correct": self.change.correct.value,
-            "n_correct": self.change.correct.n,
-            "delta_incorrect": self.change.incorrect.value,
-            "n_incorrect": self.change.incorrect.n,
-            "outcomes": self.outcomes,
-            "break_even": self.change.break_even,
-            "afterwards": [_afterwards(self.change, share) for share in ORIGINAL],
-        }
+        return row_of(
+            self,
+            "agent locator task traces gold_located delta_correct n_correct delta_incorrect "
+            "n_incorrect outcomes break_even afterwards",
+            gold_located=self.located,
+            delta_correct=self.change.correct.value,
+            n_correct=self.change.correct.n,
+            delta_incorrect=self.change.incorrect.value,
+            n_incorrect=self.change.incorrect.n,
+            break_even=self.change.break_even,
+            afterwards=[_afterwards(self.change, share) for share in ORIGINAL],
+        )
 
 
 def _afterwards(change: Change, original: float) -> dict[str, Json]:
@@ -94,7 +88,7 @@ def _row(agent: str, locator: str, task: str, group: Sequence[Backtrack]) -> Row
         replace(change.correct, left_out=sum(failed)),
         replace(change.incorrect, left_out=len(failed) - sum(failed)),
     )
-    outcomes = Counter("error" if row.mended is None else row.mended.outcome for row in group)
+    outcomes = Counter("error" if row.result is None else row.result.outcome for row in group)
     found = sum(row.located == "ok" and row.location == row.trace.mistake_index for row in group)
     return Row(agent, locator, task, change, dict(sorted(outcomes.items())), found, len(group))
 
@@ -153,27 +147,28 @@ def _ends(one: Estimate) -> dict[str, Json]:
     return {"value": one.value, "low": one.low, "high": one.high, "n": one.n}
 
 
-def backtracking_result(work: Backtracking, done: Backtracks) -> StudyResult:
+def backtracking_result(work: Backtracking, done: StudyRecords[Backtrack]) -> StudyResult:
     """The result of a study of backtracking."""
     rows = backtracking_rows(done.rows)
     failed = [row for row in done.rows if row.failed]
-    reasons = [*([done.stopped] if done.stopped else []), *given_up(done.lost)]
+    failures: list[str] = []
     if failed:
         first = failed[0]
-        said = first.reason if first.mended is None else first.mended.reason
+        said = first.reason if first.result is None else first.result.reason
         # Each agent takes a trace up by itself, from every location that some locator gave.
         lost, of = (len({(r.agent, r.trace.id) for r in rows}) for rows in (failed, done.rows))
-        reasons.append(
+        failures.append(
             f"calls failed on {lost} of {of} traces (each agent's counted), the first with {said}; "
             "without them Δaccuracy is nearer to 0, since a trace that is left alone has no call "
             "to fail"
         )
-    reasons += _short_of_samples(done.rows, work.samples)
+    failures += _short_of_samples(done.rows, work.samples)
     tables: dict[str, Json] = {"backtracking": [row.to_json() for row in rows]}
     if points := curve(rows):
         tables["curve"] = points
-    return StudyResult(
-        study="backtracking",
+    return StudyResult.of(
+        "backtracking",
+        done,
         about={
             "traces": len(work.traces),
             "tasks": list(dict.fromkeys(trace.task for trace in work.traces)),
@@ -181,12 +176,10 @@ def backtracking_result(work: Backtracking, done: Backtracks) -> StudyResult:
             "samples": work.samples,
             "seed": work.seed,
         },
-        agents=done.fingerprints,
         measures=list(measures(rows)),
         tables=tables,
         notes=[*NOTES, *_but_for_a_stop(done.rows)],
-        status="partial" if reasons else "complete",
-        status_reason="; ".join(reasons) or None,
+        failures=failures,
     )
 
 
@@ -200,7 +193,7 @@ def _but_for_a_stop(rows: Sequence[Backtrack]) -> Iterator[str]:
     known = {
         (row.agent, row.trace.id, row.location): row
         for row in rows
-        if row.mended is not None and row.mended.outcome == "mended"
+        if row.result is not None and row.result.outcome == "mended"
     }
     dotted = [
         row
@@ -216,7 +209,7 @@ def _but_for_a_stop(rows: Sequence[Backtrack]) -> Iterator[str]:
 
 
 def _without_stop(row: Backtrack) -> str | None:
-    answer = None if row.mended is None else row.mended.answer
+    answer = None if row.result is None else row.result.answer
     return None if answer is None else answer.strip().removesuffix(".").rstrip()
 
 
@@ -224,9 +217,9 @@ def _short_of_samples(rows: Sequence[Backtrack], samples: int) -> Iterator[str]:
     """That some new steps were chosen among fewer samples, since calls failed."""
     # Locators that see a mistake at the same place share their calls.
     short = {
-        (row.agent, row.trace.id, row.location): row.mended.lost
+        (row.agent, row.trace.id, row.location): row.result.lost
         for row in rows
-        if row.mended is not None and row.mended.lost and not row.failed
+        if row.result is not None and row.result.lost and not row.failed
     }
     if short:
         yield (

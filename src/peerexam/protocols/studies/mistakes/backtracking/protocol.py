@@ -1,4 +1,4 @@
-"""Backtracking (BIG-Bench Mistake, §4.1): a trace is taken up again before its mistake.
+"""Backtracking (BIG-Bench Mistake, §4.1): a trace is regenerated from its mistake.
 
 1. The step with the mistake is drawn anew several times at temperature 1, with the steps before it
    as the prompt. Samples that are the old step, but for white space, do not count.
@@ -21,7 +21,7 @@ from typing import Literal
 from peerexam.calls import Completion, Json
 from peerexam.examiners.mistakes.step_writing import ThoughtWriter, answer_of, cleaned, same_step
 from peerexam.protocols.session.concurrency import together
-from peerexam.protocols.studies.base import Reply, ask
+from peerexam.protocols.studies.base import Reply, ask, row_of
 from peerexam.tasks.mistakes.traces import Trace
 
 Outcome = Literal["untouched", "kept", "mended", "unanswered", "error"]
@@ -32,7 +32,7 @@ SPARE_STEPS = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Mended:
+class BacktrackResult:
     """What became of one trace.
 
     Attributes:
@@ -63,17 +63,12 @@ class Mended:
 
     def to_json(self) -> dict[str, Json]:
         """Its part of a record."""
-        return {
-            "outcome": self.outcome,
-            "steps": list(self.steps),
-            "answer": self.answer,
-            "samples": self.samples,
-            "differing": self.differing,
-            "chosen_by": self.chosen_by,
-            "reason": self.reason,
-            "calls": list(self.calls),
-            "lost": self.lost,
-        }
+        return row_of(
+            self,
+            "outcome steps answer samples differing chosen_by reason calls lost",
+            steps=list(self.steps),
+            calls=list(self.calls),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +84,8 @@ def step_bound(trace: Trace) -> int:
 
 async def backtrack(
     writer: ThoughtWriter, trace: Trace, location: int | None, samples: int = 8
-) -> Mended:
-    """Take a trace up again before a step.
+) -> BacktrackResult:
+    """Regenerate a trace from a step.
 
     Args:
         writer: Who writes.
@@ -103,7 +98,7 @@ async def backtrack(
         ValueError: The trace has no such step.
     """
     if location is None:
-        return Mended("untouched", trace.steps, trace.answer)
+        return BacktrackResult("untouched", trace.steps, trace.answer)
     if not 0 <= location < len(trace.steps):
         raise ValueError(f"{trace.id} has no step {location}")
     prefix, old = trace.steps[:location], trace.steps[location]
@@ -116,13 +111,15 @@ async def backtrack(
     lost = len(errors)
     if not drawn and errors:
         calls = tuple(reply.call for reply in replies if reply.call)
-        return Mended("error", trace.steps, trace.answer, reason=errors[0], calls=calls, lost=lost)
+        return BacktrackResult(
+            "error", trace.steps, trace.answer, reason=errors[0], calls=calls, lost=lost
+        )
     differing = [one for one in drawn if not same_step(one.text, old)]
     if not differing:
-        return Mended("kept", trace.steps, trace.answer, len(drawn), lost=lost)
+        return BacktrackResult("kept", trace.steps, trace.answer, len(drawn), lost=lost)
     chosen, how = await _most_likely(writer, trace, prefix, differing)
     found = await _continued(writer, trace, (*prefix, chosen.text))
-    return Mended(
+    return BacktrackResult(
         found.outcome,
         found.steps,
         found.answer,
@@ -179,21 +176,23 @@ async def _logprobs(
     return [scores[one.text] for one in differing]
 
 
-async def _continued(writer: ThoughtWriter, trace: Trace, steps: tuple[str, ...]) -> Mended:
+async def _continued(
+    writer: ThoughtWriter, trace: Trace, steps: tuple[str, ...]
+) -> BacktrackResult:
     """Go on greedily until there is an answer."""
     calls: list[str] = []
     while (answer := answer_of(steps[-1])) is None:
         if len(steps) >= step_bound(trace):
             reason = f"no answer within {len(steps)} steps"
-            return Mended("unanswered", steps, None, reason=reason, calls=tuple(calls))
+            return BacktrackResult("unanswered", steps, None, reason=reason, calls=tuple(calls))
         reply = await ask(writer.agent, writer.greedy(trace.task, trace.input, steps))
         if reply.call is not None:
             calls.append(reply.call)
         if reply.error is not None:
-            return Mended("error", steps, None, reason=reply.error, calls=tuple(calls))
+            return BacktrackResult("error", steps, None, reason=reply.error, calls=tuple(calls))
         text = cleaned(reply.text or "")
         if not text:
             reason = f"nothing came as thought {len(steps) + 1}"
-            return Mended("unanswered", steps, None, reason=reason, calls=tuple(calls))
+            return BacktrackResult("unanswered", steps, None, reason=reason, calls=tuple(calls))
         steps = (*steps, text)
-    return Mended("mended", steps, answer, calls=tuple(calls))
+    return BacktrackResult("mended", steps, answer, calls=tuple(calls))

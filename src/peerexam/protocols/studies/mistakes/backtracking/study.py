@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
-from peerexam.agents.base import Agent
 from peerexam.calls import Json
 from peerexam.errors import SetupError
 from peerexam.examiners.mistakes.finding import FinderOptions
 from peerexam.examiners.mistakes.step_writing import ThoughtWriter, WriterOptions
-from peerexam.protocols.config.models import ExamConfig
 from peerexam.protocols.session.concurrency import together
-from peerexam.protocols.session.progress import Progress
-from peerexam.protocols.studies.base import Study, studying
+from peerexam.protocols.studies.base import Progressed, Study, flat, row_of
 from peerexam.protocols.studies.mistakes.backtracking.locators import (
     Location,
     Locator,
     given_locations,
     majority,
 )
-from peerexam.protocols.studies.mistakes.backtracking.protocol import Mended, backtrack
+from peerexam.protocols.studies.mistakes.backtracking.protocol import BacktrackResult, backtrack
 from peerexam.protocols.studies.mistakes.finding.protocol import Find, find_mistake
-from peerexam.runfolder.folder import write_rows
 from peerexam.tasks.mistakes.traces import Trace
 
 BACKTRACKS = "backtracks.jsonl"
@@ -34,7 +29,7 @@ class Backtracking:
     """What is to be done.
 
     Attributes:
-        traces: To take up again, in the order of asking.
+        traces: To backtrack, in the order of asking.
         whole: The data set that they are of; simulated locators follow its distribution.
         locators: Who says where.
         samples: How many new steps are drawn in place of one.
@@ -52,10 +47,39 @@ class Backtracking:
         """Whether agents are asked where the mistakes are."""
         return any(locator.asks for locator in self.locators)
 
+    async def ask(self, study: Study) -> Progressed[Backtrack]:
+        """Backtrack every trace with every agent, from the locations of every locator.
+
+        Locators that see a mistake at the same place share the calls.
+
+        Raises:
+            SetupError: It cannot be done with these agents, or a trained locator cannot be had.
+        """
+        check_backtracking(self, list(study.agents))
+        given = {
+            locator.name: given_locations(locator, self.traces, self.whole, self.seed)
+            for locator in self.locators
+            if not locator.asks
+        }
+
+        async def of_trace(trace: Trace) -> list[Backtrack]:
+            finds = await _finds(study, self, trace)
+            found = await together(
+                _of_agent(study, self, trace, agent, _places(self, trace, agent, given, finds))
+                for agent in study.agents
+            )
+            return [row for rows in found for row in rows]
+
+        return flat(await study.over(self.traces, of_trace))
+
+    def files(self, rows: Sequence[Backtrack]) -> dict[str, Iterable[dict[str, Json]]]:
+        """What became of every trace, one a row."""
+        return {BACKTRACKS: (row.to_json() for row in rows)}
+
 
 @dataclass(frozen=True, slots=True)
 class Backtrack:
-    """One trace, taken up by one agent from one locator's location.
+    """One trace, backtracked by one agent from one locator's location.
 
     Attributes:
         trace: Which.
@@ -63,7 +87,7 @@ class Backtrack:
         locator: Who said where, as in `gold` or `peer:NAME`.
         location: The step from 0; None for no mistake, or where nobody could say.
         located: `ok`, or why there is no location.
-        mended: What came of it; None where the call for the location failed.
+        result: What came of it; None where the call for the location failed.
         reason: Why it did.
     """
 
@@ -72,54 +96,35 @@ class Backtrack:
     locator: str
     location: Location
     located: str
-    mended: Mended | None
+    result: BacktrackResult | None
     reason: str | None = None
 
     @property
     def failed(self) -> bool:
         """Whether calls failed, so that it says nothing of the agent."""
-        return self.mended is None or self.mended.outcome == "error"
+        return self.result is None or self.result.outcome == "error"
 
     @property
     def correct(self) -> bool | None:
         """Whether the answer is right afterwards; None where that is not known."""
-        if self.mended is None or self.mended.outcome == "error":
+        if self.result is None or self.result.outcome == "error":
             return None
-        return self.mended.correct(self.trace.target)
+        return self.result.correct(self.trace.target)
 
     def to_json(self) -> dict[str, Json]:
         """A row of `backtracks.jsonl`."""
-        body: dict[str, Json] = {
-            "trace": self.trace.id,
-            "task": self.trace.task,
-            "agent": self.agent,
-            "locator": self.locator,
-            "location": self.location,
-            "located": self.located,
-            "gold": self.trace.mistake_index,
-            "correct_before": self.trace.correct_answer,
-            "correct_after": self.correct,
-        }
-        if self.mended is None:
+        body = row_of(
+            self,
+            "trace task agent locator location located gold correct_before correct_after",
+            trace=self.trace.id,
+            task=self.trace.task,
+            gold=self.trace.mistake_index,
+            correct_before=self.trace.correct_answer,
+            correct_after=self.correct,
+        )
+        if self.result is None:
             return body | {"outcome": "error", "reason": self.reason}
-        return body | self.mended.to_json()
-
-
-@dataclass(frozen=True, slots=True)
-class Backtracks:
-    """What was done.
-
-    Attributes:
-        rows: By trace, agent and locator; whole traces only.
-        stopped: Which budget ended it; None where all is done.
-        lost: Why agents were given up, by name.
-        fingerprints: What every agent is.
-    """
-
-    rows: tuple[Backtrack, ...]
-    stopped: str | None
-    lost: Mapping[str, str]
-    fingerprints: Mapping[str, Mapping[str, Json]]
+        return body | self.result.to_json()
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,51 +150,6 @@ def check_backtracking(work: Backtracking, agents: Sequence[str]) -> None:
     peers = [one.kind for one in work.locators if one.kind in ("peers", "each-peer")]
     if peers and len(agents) < 2:
         raise SetupError(f"'{peers[0]}' needs two agents at least: name another with --agents")
-
-
-async def backtrack_all(
-    config: ExamConfig,
-    work: Backtracking,
-    folder: Path,
-    *,
-    db: str | None = None,
-    agents: Mapping[str, Agent] | None = None,
-    progress: Progress | None = None,
-) -> Backtracks:
-    """Take every trace up again with every agent, from the locations of every locator.
-
-    Locators that see a mistake at the same place share the calls.
-
-    Args:
-        config: See `study_config`.
-        work: What to do.
-        folder: Where the ledger is by default.
-        db: Another ledger.
-        agents: Agents of your own by name, in place of the config's models.
-        progress: Counters to feed.
-
-    Raises:
-        SetupError: An agent or a trained locator cannot be had, or the folder holds an exam.
-    """
-    check_backtracking(work, [agent.name for agent in config.agents])
-    given = {
-        locator.name: given_locations(locator, work.traces, work.whole, work.seed)
-        for locator in work.locators
-        if not locator.asks
-    }
-    async with studying(config, folder, db=db, agents=agents, progress=progress) as study:
-
-        async def of_trace(trace: Trace) -> list[Backtrack]:
-            finds = await _finds(study, work, trace)
-            found = await together(
-                _of_agent(study, work, trace, agent, _places(work, trace, agent, given, finds))
-                for agent in study.agents
-            )
-            return [row for rows in found for row in rows]
-
-        gone = await study.over(work.traces, of_trace)
-        rows = tuple(row for rows in gone.found for row in rows)
-        return Backtracks(rows, gone.stopped, study.lost(), study.fingerprints)
 
 
 async def _finds(study: Study, work: Backtracking, trace: Trace) -> dict[str, Find]:
@@ -258,10 +218,3 @@ async def _of_agent(
         )
         for one in places
     ]
-
-
-def write_backtracks(folder: Path, rows: Sequence[Backtrack]) -> Path:
-    """Leave `backtracks.jsonl` in a folder, in one step."""
-    path = folder / BACKTRACKS
-    write_rows(path, (row.to_json() for row in rows))
-    return path

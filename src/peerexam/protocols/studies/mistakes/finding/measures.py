@@ -9,10 +9,10 @@ import numpy as np
 
 from peerexam.calls import Json
 from peerexam.examiners.mistakes.finding import Method
-from peerexam.protocols.studies.base import Collected, given_up
+from peerexam.protocols.studies.base import StudyRecords
 from peerexam.protocols.studies.mistakes.finding.data_statistics import task_counts
 from peerexam.protocols.studies.mistakes.finding.protocol import Find, Finding
-from peerexam.protocols.studies.result import Measure, StudyResult
+from peerexam.protocols.studies.result import Measure, StudyResult, failed_calls
 from peerexam.stats.core.estimate import Estimate
 from peerexam.stats.core.nominal_agreement import MISSING, nominal_alpha
 from peerexam.stats.core.tables import Ints
@@ -49,31 +49,26 @@ NOTES = (
 )
 
 
-def finding_result(finding: Finding, finds: Collected[Find]) -> StudyResult:
+def finding_result(finding: Finding, finds: StudyRecords[Find]) -> StudyResult:
     """The result of a study of mistake finding."""
     counts = task_counts(finding.traces)
-    failed = [find for find in finds.rows if find.failed]
-    reasons = [*([finds.stopped] if finds.stopped else []), *given_up(finds.lost)]
-    if failed:
-        reasons.append(f"{len(failed)} calls failed, the first with {failed[0].reason}")
-    return StudyResult(
-        study="mistakes",
+    return StudyResult.of(
+        "mistakes",
+        finds,
         about={
             "traces": len(finding.traces),
             "tasks": [one.task for one in counts],
             "methods": list(finding.methods),
             "seed": finding.seed,
         },
-        agents=finds.fingerprints,
         measures=list(measures(finds.rows, finding)),
+        notes=NOTES,
         tables={
             "traces": [one.row for one in counts],
             "floors": [{"task": one.task, **one.floors.to_json()} for one in counts],
             "calls": _calls(finds.rows),
         },
-        notes=NOTES,
-        status="partial" if reasons else "complete",
-        status_reason="; ".join(reasons) or None,
+        failures=failed_calls([find.reason for find in finds.rows if find.failed]),
     )
 
 

@@ -7,10 +7,9 @@ the trace unread: the paper does not ask again, and a later "No" would not be kn
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
-from pathlib import Path
 
 import numpy as np
 
@@ -19,10 +18,7 @@ from peerexam.calls import Json, State
 from peerexam.examiners.asking import Outcome
 from peerexam.examiners.mistakes.finding import FinderOptions, Method, MistakeFinder, Problem
 from peerexam.examiners.prompting.library import PromptLibrary
-from peerexam.protocols.config.models import ExamConfig
-from peerexam.protocols.session.progress import Progress
-from peerexam.protocols.studies.base import Collected, Gone, Study, studying
-from peerexam.runfolder.folder import write_rows
+from peerexam.protocols.studies.base import Progressed, Study, row_of
 from peerexam.stats.mistakes.location import NO_MISTAKE, UNREADABLE
 from peerexam.tasks.mistakes.traces import Trace, by_task
 
@@ -76,23 +72,18 @@ class Find:
         """Whether nothing came back, so that it says nothing of the agent's judgement."""
         return self.state == "error"
 
+    @property
+    def correct(self) -> bool | None:
+        """Whether it is the label's; None where the call failed."""
+        return None if self.failed else self.state == "ok" and self.location == self.gold
+
     def to_json(self) -> dict[str, Json]:
         """A row of `finds.jsonl`."""
-        return {
-            "trace": self.trace,
-            "task": self.task,
-            "agent": self.agent,
-            "method": self.method,
-            "location": self.location,
-            "gold": self.gold,
-            "correct": None if self.failed else self.state == "ok" and self.location == self.gold,
-            "correct_answer": self.correct_answer,
-            "state": self.state,
-            "reason": self.reason,
-            "asked": self.asked,
-            "reply": self.reply,
-            "call": self.call,
-        }
+        return row_of(
+            self,
+            "trace task agent method location gold correct correct_answer state reason asked "
+            "reply call",
+        )
 
 
 async def find_mistake(
@@ -170,54 +161,30 @@ class Finding:
     methods: Sequence[Method]
     seed: int = 0
 
+    async def ask(self, study: Study) -> Progressed[Find]:
+        """Trace by trace, and of each trace everybody: so what a budget leaves can be compared."""
+        options = FinderOptions(seed=self.seed)
+        asked = [
+            (trace, agent, method)
+            for trace in self.traces
+            for agent in study.agents.values()
+            for method in self.methods
+        ]
 
-async def find_mistakes(
-    config: ExamConfig,
-    finding: Finding,
-    folder: Path,
-    *,
-    db: str | None = None,
-    agents: Mapping[str, Agent] | None = None,
-    progress: Progress | None = None,
-) -> Collected[Find]:
-    """Ask every agent of a study about every trace by every method.
+        async def look(item: tuple[Trace, Agent, Method]) -> Find:
+            trace, agent, method = item
+            return await find_mistake(agent, study.prompts, trace, method, options)
 
-    Args:
-        config: See `study_config`.
-        finding: What to ask.
-        folder: Where the ledger is by default.
-        db: Another ledger.
-        agents: Agents of your own by name, in place of the config's models.
-        progress: Counters to feed.
+        done = await study.over(asked, look)
+        each = len(study.agents) * len(self.methods)
+        return replace(done, found=done.found[: len(done.found) // each * each])
 
-    Raises:
-        SetupError: An agent cannot be built, or the folder holds an exam.
-    """
-    async with studying(config, folder, db=db, agents=agents, progress=progress) as study:
-        gone = await _over(study, finding)
-        each = len(study.agents) * len(finding.methods)
-        whole = len(gone.found) // each * each
-        return study.collected(gone.found[:whole], gone.stopped)
+    def files(self, rows: Sequence[Find]) -> dict[str, Iterable[dict[str, Json]]]:
+        """The finds, one a row."""
+        return {FINDS: (find.to_json() for find in rows)}
 
 
-async def _over(study: Study, finding: Finding) -> Gone[Find]:
-    """Trace by trace, and of each trace everybody: so what a budget leaves can be compared."""
-    options = FinderOptions(seed=finding.seed)
-    asked = [
-        (trace, agent, method)
-        for trace in finding.traces
-        for agent in study.agents.values()
-        for method in finding.methods
-    ]
-
-    async def look(item: tuple[Trace, Agent, Method]) -> Find:
-        trace, agent, method = item
-        return await find_mistake(agent, study.prompts, trace, method, options)
-
-    return await study.over(asked, look)
-
-
-def drawn(traces: Sequence[Trace], limit: int | None, seed: int) -> list[Trace]:
+def draw_traces(traces: Sequence[Trace], limit: int | None, seed: int) -> list[Trace]:
     """So many traces, as evenly from every task as can be, in an order in which tasks take turns.
 
     The paper's overall accuracy weighs tasks alike, and one of the public files is three times as
@@ -234,10 +201,3 @@ def drawn(traces: Sequence[Trace], limit: int | None, seed: int) -> list[Trace]:
         shuffled.append([of[int(at)] for at in order])
     turns = [trace for turn in zip_longest(*shuffled) for trace in turn if trace is not None]
     return turns[:limit]
-
-
-def write_finds(folder: Path, rows: Sequence[Find]) -> Path:
-    """Leave `finds.jsonl` in a folder, in one step."""
-    path = folder / FINDS
-    write_rows(path, (find.to_json() for find in rows))
-    return path
