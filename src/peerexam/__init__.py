@@ -1,6 +1,6 @@
 """Language models examine each other.
 
-Five lines hold an exam::
+Five lines run an exam::
 
     import peerexam
 

@@ -1,1 +1,1 @@
-"""The commands about this machine: agents, weights, serve, selftest, schema."""
+"""The commands about this machine: agents (`probe` its probes), weights, serve, selftest, salvage."""
