@@ -1,5 +1,5 @@
 """The commands round an exam.
 
-`planning` has init, validate and plan; `running` run, rejudge and add; `results` report, import and
-export (`exporting` writes other tools' layouts).
+`planning` has init, validate and plan; `running` run, rejudge and add; `results` report, import
+and export (`exporting` writes other tools' layouts).
 """

@@ -1,1 +1,1 @@
-"""The commands about this machine: agents (`probe` its probes), weights, serve, selftest, salvage."""
+"""The commands about this machine: agents and their probes, weights, serve, selftest, salvage."""
