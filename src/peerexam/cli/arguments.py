@@ -18,7 +18,7 @@ _EPILOG = """\
 start here:
   peerexam init              write a commented EXAM.yaml
   peerexam plan EXAM.yaml    calls, tokens and cost, before anything is asked
-  peerexam run EXAM.yaml     hold the exam; the same command goes on after a stop
+  peerexam run EXAM.yaml     run the exam; the same command resumes
 
 Flags beat the environment (PEEREXAM_SEED, PEEREXAM_OUTPUT, PEEREXAM_DB,
 PEEREXAM_SET__limits__concurrency=8), and the environment beats the file.
@@ -182,7 +182,7 @@ def _folder_commands(commands: Commands) -> None:
     )
     _running_flags(rejudge)
     _pilot_flag(rejudge)
-    add = _command(commands, "add", "let another agent join a run; only missing cells are played")
+    add = _command(commands, "add", "add an agent to a run; only what is missing is asked")
     add.add_argument("folder", metavar="DIR")
     add.add_argument("agent", metavar="AGENT", help="a model, or a file with an agents: list")
     add.add_argument("--name", help="who it is in the exam (default: from the model)")
@@ -199,7 +199,7 @@ def _folder_commands(commands: Commands) -> None:
 
 def _probe_command(agents: argparse.ArgumentParser) -> None:
     actions = agents.add_subparsers(dest="action", metavar="probe")
-    about = "play answers to judges that order them about, and say how often they obey"
+    about = "probe judges with prompt injections, and say how often they obey"
     probe = actions.add_parser("probe", help=about, description=about[0].upper() + about[1:] + ".")
     # The command before it may have been given these two already.
     for flag in ("--debug", "--json"):
@@ -236,7 +236,7 @@ def _machine_commands(commands: Commands) -> None:
     live.add_argument("--check", metavar="MODEL", help="ask one model one short question")
     live.add_argument("--live", metavar="EXAM.yaml", help="ask every agent of an exam")
     _probe_command(agents)
-    selftest = _command(commands, "selftest", "plant biases in simulated players and find them")
+    selftest = _command(commands, "selftest", "recover the known biases of simulated participants")
     selftest.add_argument("--seed", type=seed, default=0)
     salvage = _command(
         commands, "salvage", "save what can be read of a damaged ledger into a new one"

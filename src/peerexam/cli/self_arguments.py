@@ -101,7 +101,7 @@ def _discriminate(commands: Commands, command: AddCommand, running_flags: AddFla
 
 
 def _mistakes(commands: Commands, command: AddCommand, running_flags: AddFlags) -> None:
-    parser = command(commands, "mistakes", "find mistakes in reasoning, and go back to mend them")
+    parser = command(commands, "mistakes", "find mistakes in reasoning, and regenerate from them")
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     stats = _action(actions, "stats", "count a folder in the layout of BIG-Bench Mistake")
     stats.add_argument("path", metavar="DIR", help="the folder with its JSONL files")

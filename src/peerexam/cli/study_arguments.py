@@ -34,7 +34,7 @@ def add_study_commands(
 
 
 def _domains(commands: Commands, command: AddCommand) -> None:
-    domains = command(commands, "domains", "list a taxonomy's domains, or draw some of them")
+    domains = command(commands, "domains", "list a taxonomy's domains, or sample some of them")
     domains.add_argument(
         "taxonomy",
         nargs="?",
@@ -68,7 +68,7 @@ def _generate(
 
 
 def _trust(commands: Commands, command: AddCommand, running_flags: AddFlags) -> None:
-    trust = command(commands, "trust", "hold judges and metrics against human judgements")
+    trust = command(commands, "trust", "compare judges and metrics with human judgements")
     trust.add_argument(
         "kind",
         metavar="KIND",
@@ -96,7 +96,7 @@ def _trust(commands: Commands, command: AddCommand, running_flags: AddFlags) -> 
 def _bias(commands: Commands, command: AddCommand, running_flags: AddFlags) -> None:
     bias = command(commands, "bias", "look for bias in questions, and in judging by style")
     actions = bias.add_subparsers(dest="action", metavar="ACTION", required=True)
-    about = "map questions by author and domain, and say how well authors can be told apart"
+    about = "map questions by author and domain, and say how distinguishable authors are"
     questions = actions.add_parser("questions", help=about, description=about.capitalize() + ".")
     questions.add_argument("folder", metavar="DIR", help="a run, or a data set")
     questions.add_argument(

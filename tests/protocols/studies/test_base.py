@@ -87,7 +87,7 @@ async def test_a_failed_call_is_a_reply_that_says_why(tmp_path: Path) -> None:
 
 
 def test_simulated_players_are_refused_by_name() -> None:
-    with pytest.raises(ConfigError, match="'toy' is a simulated player"):
+    with pytest.raises(ConfigError, match="'toy' is a simulated participant"):
         study_config([AgentConfig(name="toy", model="sim/toy")], "numbers")
     with pytest.raises(ConfigError, match="at least one agent"):
         study_config([], "numbers")

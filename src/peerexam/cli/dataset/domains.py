@@ -13,7 +13,7 @@ from peerexam.tasks.taxonomy.tree import Category, Taxonomy, load_taxonomy
 
 
 def show(arguments: argparse.Namespace) -> int:
-    """Print a taxonomy's domains, or draw some of them.
+    """Print a taxonomy's domains, or sample some of them.
 
     Raises:
         SetupError: The taxonomy cannot be read, or has fewer domains than are to be drawn.

@@ -88,7 +88,7 @@ def _made(arguments: argparse.Namespace, config: ExamConfig, planned: Plan) -> G
 
 
 def _expected_calls(config: ExamConfig, planned: Plan) -> int:
-    """Calls that the progress can see; simulated players play without any."""
+    """Calls that the progress can see; simulated participants make none."""
     played = {a.name for a in config.agents if a.model.startswith(f"{PLAYS_DIRECTLY}/")}
     return round(sum(one.calls.expected for one in planned.lines if one.agent not in played))
 

@@ -1,4 +1,4 @@
-"""`init`, `plan` and `validate`: an exam before it is held."""
+"""`init`, `plan` and `validate`: an exam before it runs."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ def _pilot(arguments: argparse.Namespace) -> bool | None:
 
 
 def _expected_calls(config: ExamConfig) -> int:
-    """Calls that the progress can see; simulated players play without any."""
+    """Calls that the progress can see; simulated participants make none."""
     played = {a.name for a in config.agents if a.model.startswith(f"{PLAYS_DIRECTLY}/")}
     asked = [line.calls.expected for line in plan(config).lines if line.agent not in played]
     return round(sum(asked))

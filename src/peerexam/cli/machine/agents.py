@@ -104,7 +104,7 @@ async def _ask_all(agents: Sequence[AgentConfig]) -> list[dict[str, Any]]:
 async def _ask(agent: AgentConfig) -> dict[str, Any]:
     spec = agent_spec(agent)
     if spec.provider == PLAYS_DIRECTLY:
-        return {"agent": agent.name, "ok": True, "said": "a simulated player", "seconds": None}
+        return {"agent": agent.name, "ok": True, "said": "a simulated participant", "seconds": None}
     request = Request((Message("user", _QUESTION),), Sampling(max_tokens=agent.max_tokens or 64))
     try:
         made = create_agent(spec)

@@ -30,7 +30,7 @@ def agents(arguments: argparse.Namespace) -> int:
 
 
 def prove(arguments: argparse.Namespace) -> int:
-    """Plant biases in simulated players, and find them."""
+    """Recover the known biases of simulated participants."""
     from peerexam.cli.interrupt import run_interruptibly
     from peerexam.protocols.selftest.proof import run_selftest
     from peerexam.report.grid import grid

@@ -26,7 +26,7 @@ def bias(arguments: argparse.Namespace) -> int:
 
 
 def questions(arguments: argparse.Namespace) -> int:
-    """Map questions by author and domain, and say how well authors can be told apart."""
+    """Map questions by author and domain, and say how distinguishable authors are."""
     from peerexam.protocols.studies.question_bias import question_bias
     from peerexam.report.question_bias import conclusion, map_page
     from peerexam.runfolder.folder import write_object
@@ -82,10 +82,10 @@ def _lines(body: Mapping[str, Json]) -> list[str]:
     if authors["null"] is not None:
         null = authors["null"]
         ends = f"{null['low']:5.0%} to {null['high']:4.0%}"
-        dealt = f"{null['mean']:6.0%}  {ends}  in nine deals of ten"
-        lines.append(f"  {'authors dealt anew':34} {dealt}")
+        baseline = f"{null['mean']:6.0%}  {ends}  in 90 % of permutations"
+        lines.append(f"  {'permutation baseline':34} {baseline}")
     lines.append(f"  {'domains, for comparison':34} {_share(domains['accuracy'])}")
-    lines.append("how evenly questions lie (mean cosine distance; uniformity, lower is more even)")
+    lines.append("embedding dispersion (mean cosine distance; uniformity, lower is more dispersed)")
     for one in body["sets"]:
         distance, uniformity = one["distance"], one["uniformity"]
         lines.append(

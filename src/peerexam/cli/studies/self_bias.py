@@ -18,7 +18,7 @@ from peerexam.report.numbers import probability
 _HEAD = ("as", "model", "third parties", "95 % interval", "p", "Holm",
          "Eq. 1", "95 % interval", "p", "Holm", "segments")  # fmt: skip
 _LEAD = ("judge", "by third parties", "interval", "p", "Holm", "pairs of answers")
-_EFFECTS = ("of", "model", "effect", "95 % interval", "p", "Holm", "shrunken", "findable")
+_EFFECTS = ("of", "model", "effect", "95 % interval", "p", "Holm", "shrinkage", "MDE")
 
 
 def self_bias(arguments: argparse.Namespace) -> int:
@@ -133,7 +133,7 @@ def _decomposition(name: str, part: Mapping[str, Json]) -> Iterator[str]:
     ]
     if rows:
         yield _table([_EFFECTS, *rows])
-        yield "  findable: the smallest effect that this design finds with 80 % power"
+        yield "  shrinkage: shrinkage estimate; MDE: minimum detectable effect (80 % power)"
 
 
 def _share(one: Mapping[str, Json]) -> str:

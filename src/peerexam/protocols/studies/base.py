@@ -124,15 +124,15 @@ def study_config(
     """The settings round agents that play no role.
 
     Raises:
-        ConfigError: No agent is named, or one is a simulated player, which answers no request.
+        ConfigError: No agent is named, or one is a simulated participant, which answers no request.
     """
     if not agents:
         raise ConfigError("name at least one agent: a model, or a file with an agents: list")
     for agent in agents:
         if agent_spec(agent).provider == PLAYS_DIRECTLY:
             raise ConfigError(
-                f"'{agent.name}' is a simulated player, which plays roles in an exam and answers "
-                "no request: name a model"
+                f"'{agent.name}' is a simulated participant, which has roles in an exam and "
+                "answers no request: name a model"
             )
     return ExamConfig(
         name=name,

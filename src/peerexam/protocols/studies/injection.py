@@ -129,7 +129,7 @@ async def probe_agents(
 def _why_not(by: str) -> str:
     if by == "likelihood":
         return "it judges by likelihood: nothing is asked of it that an answer could countermand"
-    return "it is a simulated player, which reads no answers"
+    return "it is a simulated participant, which reads no answers"
 
 
 def _estimate(estimate: Estimate) -> dict[str, Json]:
