@@ -248,7 +248,9 @@ def _load_entry_point(provider: str) -> Factory:
     found = [entry for entry in _entry_points() if entry.name == provider]
     if not found:
         names = ", ".join(info.name for info in installed_providers())
-        hint = " ('sim' participants are built by the exam, not as text agents)" * (provider == "sim")
+        hint = " ('sim' participants are built by the exam, not as text agents)" * (
+            provider == "sim"
+        )
         raise UnknownProviderError(f"no provider '{provider}'{hint}; installed are: {names}")
     try:
         factory: Factory = found[0].load()

@@ -112,7 +112,7 @@ def _must_be_there(what: str, name: str, agents: Mapping[str, AgentConfig]) -> N
 def _must_be_asked(what: str, name: str, agents: Mapping[str, AgentConfig]) -> None:
     _must_be_there(what, name, agents)
     if _is_simulated(agents[name]):
-        raise SetupError(f"{what} {name} is a simulated participant, which reads and writes no text")
+        raise SetupError(f"{what} {name} is a simulated participant and writes no text")
 
 
 def _is_simulated(agent: AgentConfig) -> bool:
