@@ -205,7 +205,7 @@ def test_a_run_that_was_stopped_is_said_to_be_one(
 ) -> None:
     (run_folder / "manifest.json").unlink()
     assert main([command, str(run_folder)]) == 2
-    assert "goes on with it" in capsys.readouterr().err
+    assert "resumes it" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("command", ["plan", "validate"])

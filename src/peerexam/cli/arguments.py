@@ -18,7 +18,7 @@ _EPILOG = """\
 start here:
   peerexam init              write a commented EXAM.yaml
   peerexam plan EXAM.yaml    calls, tokens and cost, before any model is asked
-  peerexam run EXAM.yaml     run the exam; after a stop, the same command resumes it
+  peerexam run EXAM.yaml     run the exam; the same command resumes it
 
 `peerexam COMMAND --help` lists the arguments of a command.
 Flags override the environment (PEEREXAM_SEED, PEEREXAM_OUTPUT, PEEREXAM_DB,
