@@ -1,1 +1,4 @@
-"""The commands round an exam: init, validate, plan, run, rejudge, add, show, report, export."""
+"""The commands of an exam, a module each.
+
+`outcome` is what the commands that ask models end with, `folder` what those of a run begin with.
+"""

@@ -1,1 +1,1 @@
-"""The commands about this machine: agents, weights, serve, selftest, schema."""
+"""The commands about this machine, a module each; `probe` is an action of `agents`."""
