@@ -10,11 +10,8 @@ from pathlib import Path
 
 from peerexam.calls import Json
 from peerexam.cli.arguments import LEDGER
-from peerexam.cli.exam.folder import ledger_of
 from peerexam.cli.output import plain, say, say_json
 from peerexam.errors import LedgerFileError, SetupError
-from peerexam.ledger.entries import StoredCall
-from peerexam.ledger.reading import CallReader, reading
 from peerexam.report.run.call_text import SHORT, call_json, call_text
 from peerexam.runfolder import RunFolder
 from peerexam.runfolder.lookup import (
@@ -27,6 +24,11 @@ from peerexam.runfolder.lookup import (
     names_near,
     read_lines,
 )
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from peerexam.ledger.entries import StoredCall
+    from peerexam.ledger.reading import CallReader
 
 _LISTED = 20
 _FORMS = "a QUESTION, QUESTION/EXAMINEE, QUESTION/EXAMINEE/JUDGE, QUESTION/FIRST/SECOND/JUDGE, "
@@ -84,6 +86,9 @@ class _Shelf:
 
 
 def _open(folder: Path, db: str | None, stack: ExitStack) -> tuple[CallReader | None, str]:
+    from peerexam.cli.exam.folder import ledger_of
+    from peerexam.ledger.reading import reading
+
     place = db or ledger_of(folder)
     if place is None:
         return None, "there is no ledger in the folder; name the run's ledger with --db"
