@@ -37,6 +37,14 @@ def test_the_help_loads_nothing_heavy() -> None:
     assert not loaded_after(statement) & {*HEAVY, "asyncio", "sqlite3", "importlib.metadata"}
 
 
+def test_the_help_of_a_command_loads_nothing_heavy() -> None:
+    statement = (
+        "from peerexam.cli import main\nfrom peerexam.cli.commands import COMMANDS\n"
+        "for name in COMMANDS: main([name, '--help'])"
+    )
+    assert not loaded_after(statement) & {*HEAVY, "asyncio", "sqlite3"}
+
+
 def test_the_module_runs_as_a_program() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "peerexam", "--version"],

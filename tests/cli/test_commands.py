@@ -12,6 +12,7 @@ import pytest
 from peerexam.agents.function import ScriptedAgent
 from peerexam.agents.registry import register, unregister
 from peerexam.cli import main
+from peerexam.cli.commands import COMMANDS, GROUPS
 from peerexam.printable import plain
 
 EXAM = """\
@@ -136,29 +137,31 @@ def test_a_wrong_config_is_said_in_one_line_and_status_2(
     assert "Traceback" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        "init",
-        "run",
-        "plan",
-        "validate",
-        "report",
-        "export",
-        "rejudge",
-        "add",
-        "import",
-        "agents",
-        "selftest",
-        "salvage",
-        "weights",
-        "serve",
-        "schema",
-    ],
-)
-def test_every_command_can_print_json(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_says_what_the_overview_says_and_can_print_json(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main([command, "--help"]) == 0
-    assert "--json" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "--json" in said
+    about = COMMANDS[command][1]
+    assert about[1:] in " ".join(said.split())
+
+
+def test_the_overview_groups_every_command_in_lines_of_a_terminal(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["--help"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert {f"{group}:" for group in GROUPS} <= set(lines)
+    for name, (_, about) in COMMANDS.items():
+        assert f"  {name:13} {about}" in lines
+    assert max(map(len, lines)) <= 80
+
+
+def test_a_command_that_is_misspelt_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["rejuge", "run"]) == 2
+    assert "there is no command 'rejuge'; did you mean 'rejudge'?" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("arguments", [["rum"], [], ["run"], ["plan", "EXAM.yaml", "--seed", "x"]])
@@ -202,7 +205,7 @@ def test_a_run_that_was_stopped_is_said_to_be_one(
 ) -> None:
     (run_folder / "manifest.json").unlink()
     assert main([command, str(run_folder)]) == 2
-    assert "goes on with it" in capsys.readouterr().err
+    assert "resumes it" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("command", ["plan", "validate"])

@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from peerexam.cli import main
+
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals")
 
 EXAM = """\
@@ -100,6 +102,20 @@ def test_the_first_press_says_how_to_go_on_and_the_same_command_does(folder: Pat
     assert process.returncode == 0, err
     again = len((folder / "calls.txt").read_text().splitlines()) - asked
     assert again == 12 - 4  # six questions, two agents, four answers kept
+
+
+@pytest.mark.parametrize(
+    "study", ["discriminate gsm8k", "mistakes find d", "bias style r", "trust prd d"]
+)
+def test_a_study_says_how_to_resume(
+    study: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def press(given: object) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("peerexam.cli._perform", press)
+    assert main(study.split()) == 130
+    assert f"  peerexam {study}\n" in capsys.readouterr().err
 
 
 def test_the_second_press_ends_at_once(folder: Path) -> None:

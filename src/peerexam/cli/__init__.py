@@ -1,7 +1,7 @@
 """The command line: the only place that reads arguments and the environment, and prints.
 
 Exit status: 0 complete, 1 error, 2 bad usage or config, 3 partial (a budget was reached, calls
-failed: the same command goes on), 4 nothing can be concluded (no standings), 130 stopped by Ctrl-C.
+failed: the same command resumes), 4 no standings possible, 130 interrupted by Ctrl-C.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ import signal
 import sys
 from collections.abc import Sequence
 
-_RESUMABLE = ("run", "rejudge", "add", "generate", "probe")
-"""Commands that go on where they were stopped."""
+_RESUMABLE = ("run", "rejudge", "add", "generate", "probe", "trust", "style", "discriminate",
+              "consistency", "find", "backtrack")  # fmt: skip
+"""Commands and actions that ask models, and resume where they were interrupted."""
 
 COMPLETE, FAILED, BAD_SETUP, PARTIAL, NO_STANDINGS, STOPPED = 0, 1, 2, 3, 4, 130
 
@@ -106,7 +107,7 @@ def _stopped(given: Sequence[str]) -> int:
 
     note("stopped")
     if any(word in _RESUMABLE for word in given):
-        note("every answer so far is kept, and none is paid for twice; go on with")
+        note("every answer so far is kept, and none is paid for twice; resume with")
         note("  " + shlex.join(["peerexam", *given]))
     return STOPPED
 

@@ -1,4 +1,4 @@
-"""What may be written on the command line."""
+"""The overview of the commands, the reading of one, and the arguments that several share."""
 
 from __future__ import annotations
 
@@ -6,55 +6,100 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from peerexam.cli.numbers import seed
+from peerexam.cli.commands import COMMANDS, GROUPS, module_of
 
 TYPE_CHECKING = False  # importing `typing` would take a fifth of the time of `--help`
 if TYPE_CHECKING:
     from typing import TypeAlias
 
-    Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+    Actions: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 _EPILOG = """\
 start here:
   peerexam init              write a commented EXAM.yaml
-  peerexam plan EXAM.yaml    calls, tokens and cost, before anything is asked
-  peerexam run EXAM.yaml     run the exam; the same command resumes
+  peerexam plan EXAM.yaml    calls, tokens and cost, before any model is asked
+  peerexam run EXAM.yaml     run the exam; the same command resumes it
 
-Flags beat the environment (PEEREXAM_SEED, PEEREXAM_OUTPUT, PEEREXAM_DB,
-PEEREXAM_SET__limits__concurrency=8), and the environment beats the file.
+`peerexam COMMAND --help` lists the arguments of a command.
+Flags override the environment (PEEREXAM_SEED, PEEREXAM_OUTPUT, PEEREXAM_DB,
+PEEREXAM_SET__limits__concurrency=8), and the environment overrides the file.
 Keys are read from the environment and from .env in the working directory.
-Exit status: 0 complete, 1 error, 2 bad usage or config, 3 partial, 4 nothing can
-be concluded (no standings), 130 stopped.
+Exit status: 0 complete, 1 error, 2 bad usage or config, 3 partial, 4 no
+standings possible, 130 interrupted.
 """
-
-
-_LEDGER = "the ledger: a file or postgresql://…"
+LEDGER = "the ledger: a file or postgresql://…"
 
 
 def parse(argv: Sequence[str]) -> argparse.Namespace:
-    """Read the arguments; argparse itself says what is wrong, and exits with 2."""
-    parser = build_parser()
-    arguments = parser.parse_args(argv)
-    if arguments.command is None:
-        parser.print_help()
-        parser.exit(2)
-    return arguments
+    """Read the arguments; argparse itself says what is wrong, and exits with 2.
+
+    Only the module of the command that is named is loaded.
+    """
+    at = next((at for at, word in enumerate(argv) if not word.startswith("-")), len(argv))
+    overview = _overview()
+    given = overview.parse_args(argv[:at])
+    if at == len(argv):
+        overview.print_help()
+        overview.exit(2)
+    name = argv[at]
+    if name not in COMMANDS:
+        overview.error(_unknown(name))
+    given.command = name
+    return command_parser(name).parse_args(argv[at + 1 :], given)
 
 
-def build_parser() -> argparse.ArgumentParser:
-    """The parser, with every command."""
+def _unknown(name: str) -> str:
+    import difflib
+
+    near = difflib.get_close_matches(name, COMMANDS, 1)
+    return f"there is no command '{name}'" + (f"; did you mean '{near[0]}'?" if near else "")
+
+
+def _overview() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="peerexam",
-        description="Language models examine each other.",
+        usage="peerexam [-h] [--version] [--debug] COMMAND ...",
+        description="\n\n".join(["Language models examine each other.", *map(_group, GROUPS)]),
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action=_Version, help="print the version")
     parser.add_argument("--debug", action="store_true", help="show where an error came from")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
-    for add in (_exam_commands, _folder_commands, _study_commands, _machine_commands):
-        add(commands)
     return parser
+
+
+def _group(title: str) -> str:
+    lines = (f"  {name:13} {about}" for name, (_, about) in GROUPS[title].items())
+    return "\n".join([f"{title}:", *lines])
+
+
+def command_parser(name: str) -> argparse.ArgumentParser:
+    """The parser of one command."""
+    about = COMMANDS[name][1]
+    parser = argparse.ArgumentParser(prog=f"peerexam {name}", description=_sentence(about))
+    parser.add_argument(
+        "--debug", action="store_true", default=argparse.SUPPRESS, help=argparse.SUPPRESS
+    )
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+    module_of(name).add_arguments(parser)
+    return parser
+
+
+def add_action(
+    actions: Actions, name: str, about: str, *, json_too: bool = True
+) -> argparse.ArgumentParser:
+    """The parser of an action, as in `bias style`."""
+    parser = actions.add_parser(name, help=about, description=_sentence(about))
+    # The command before it may have been given these two already.
+    for flag in ("--debug", "--json") if json_too else ("--debug",):
+        parser.add_argument(
+            flag, action="store_true", default=argparse.SUPPRESS, help="as for every command"
+        )
+    return parser
+
+
+def _sentence(about: str) -> str:
+    return f"{about[0].upper()}{about[1:]}" + ("" if about.endswith("?") else ".")
 
 
 class _Version(argparse.Action):
@@ -70,16 +115,33 @@ class _Version(argparse.Action):
         parser.exit()
 
 
-def _command(commands: Commands, name: str, help: str) -> argparse.ArgumentParser:
-    parser = commands.add_parser(name, help=help, description=help[0].upper() + help[1:] + ".")
-    parser.add_argument(
-        "--debug", action="store_true", default=argparse.SUPPRESS, help=argparse.SUPPRESS
-    )
-    parser.add_argument("--json", action="store_true", help="print the result as JSON")
-    return parser
+def seed(text: str) -> int:
+    """A seed, which decides draws.
+
+    Raises:
+        argparse.ArgumentTypeError: It is no whole number, or below 0.
+    """
+    try:
+        number = int(text)
+    except ValueError:
+        number = -1
+    if number < 0:
+        raise argparse.ArgumentTypeError(f"a seed is a whole number, 0 or more, not '{text[:40]}'")
+    return number
 
 
-def _config_flags(parser: argparse.ArgumentParser) -> None:
+def _seconds(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1.0
+    if not number > 0:
+        raise argparse.ArgumentTypeError(f"a number of seconds above 0, not '{text[:40]}'")
+    return number
+
+
+def config_flags(parser: argparse.ArgumentParser) -> None:
+    """Those of a command that reads an EXAM.yaml."""
     parser.add_argument("exam", metavar="EXAM.yaml", help="the config (YAML, JSON or TOML)")
     parser.add_argument(
         "--set",
@@ -94,43 +156,29 @@ def _config_flags(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _running_flags(parser: argparse.ArgumentParser, ledger: str = "in the run's folder") -> None:
-    parser.add_argument("--db", metavar="URL", help=f"{_LEDGER} (default: {ledger})")
-    parser.add_argument("--quiet", action="store_true", help="no progress")
+def running_flags(parser: argparse.ArgumentParser, ledger: str = "in the run's folder") -> None:
+    """Those of a command that asks models."""
+    parser.add_argument("--db", metavar="URL", help=f"{LEDGER} (default: {ledger})")
+    parser.add_argument("--quiet", action="store_true", help="show no progress")
     parser.add_argument(
         "--stall",
-        type=float,
+        type=_seconds,
         metavar="SECONDS",
         help="warn when no call ends for so long (default: the exam's limits.stall_warning)",
     )
 
 
-def _pilot_flag(parser: argparse.ArgumentParser) -> None:
+def pilot_flag(parser: argparse.ArgumentParser) -> None:
+    """That of a command that begins with a first question."""
     parser.add_argument(
         "--no-pilot",
         action="store_true",
-        help="ask everything, even where a first question shows that no standings could follow",
+        help="continue even if the first question shows that no standings can follow",
     )
 
 
-def _exam_commands(commands: Commands) -> None:
-    init = _command(commands, "init", "write a commented EXAM.yaml to start from")
-    init.add_argument("path", nargs="?", default="EXAM.yaml", metavar="PATH")
-    run = _command(commands, "run", "hold an exam, or go on with one")
-    _config_flags(run)
-    _running_flags(run)
-    _pilot_flag(run)
-    run.add_argument("--out", metavar="DIR", help="the run's folder (default: runs/NAME)")
-    run.add_argument(
-        "--replace", action="store_true", help="replace results of another set-up in that folder"
-    )
-    plan = _command(commands, "plan", "say what an exam will ask and cost, asking nothing")
-    _config_flags(plan)
-    validate = _command(commands, "validate", "check a config, asking nothing")
-    _config_flags(validate)
-
-
-def _disagreement_flag(parser: argparse.ArgumentParser, default: str | None, about: str) -> None:
+def disagreement_flag(parser: argparse.ArgumentParser, default: str | None, about: str) -> None:
+    """The rule for verdicts that depend on the order of the two answers."""
     parser.add_argument(
         "--disagreement",
         choices=("tie", "average", "abstain"),
@@ -140,114 +188,19 @@ def _disagreement_flag(parser: argparse.ArgumentParser, default: str | None, abo
     )
 
 
-def _folder_commands(commands: Commands) -> None:
-    from peerexam.tasks.importers.kinds import kinds_text
+def out_and_replace_flags(parser: argparse.ArgumentParser, out: str, replaced: str) -> None:
+    """Where results go, and whether others may be replaced there."""
+    parser.add_argument("--out", metavar="DIR", help=out)
+    parser.add_argument("--replace", action="store_true", help=f"replace {replaced} in that folder")
 
-    report = _command(commands, "report", "print a run's standings and write its report.html")
-    report.add_argument("folder", metavar="DIR")
-    _disagreement_flag(report, None, "of an imported run: count it again by another rule for")
-    report.add_argument("--db", metavar="URL", help=f"{_LEDGER} (default: in the run's folder)")
-    show = _command(commands, "show", "print the prompt and raw reply behind a record of a run")
-    show.add_argument("folder", metavar="DIR", help="of a run or a study")
-    show.add_argument(
-        "id",
-        nargs="?",
-        metavar="ID",
-        help="QUESTION, QUESTION/EXAMINEE, QUESTION/EXAMINEE/JUDGE, QUESTION/FIRST/SECOND/JUDGE, "
-        "FILE:LINE, or the first digits of a call (default: list what there is)",
-    )
-    show.add_argument("--db", metavar="URL", help=f"{_LEDGER} (default: in the folder)")
-    export = _command(commands, "export", "write a run as a data set, or for another tool")
-    export.add_argument("folder", metavar="DIR")
-    export.add_argument("--out", metavar="DIR", help="where to (default: DIR/dataset)")
-    export.add_argument("--no-parquet", action="store_true", help="JSONL only")
-    export.add_argument(
-        "--to",
-        default="dataset",
-        metavar="LAYOUT",
-        help="dataset (the default), arena-rank, evalica or fastchat",
-    )
-    rejudge = _command(commands, "rejudge", "let other judges judge a run's answers")
-    rejudge.add_argument("folder", metavar="DIR")
-    rejudge.add_argument(
-        "--judges",
+
+def agents_flag(parser: argparse.ArgumentParser, flag: str, about: str = "") -> None:
+    """Agents, as models or files; required where nothing is said about them."""
+    parser.add_argument(
+        flag,
         nargs="+",
-        required=True,
+        required=not about,
+        default=[],
         metavar="FILE_OR_MODEL",
-        help="models, or files with an agents: list",
+        help=about or "models, or files with an agents: list",
     )
-    rejudge.add_argument("--out", required=True, metavar="DIR", help="the new run's folder")
-    rejudge.add_argument(
-        "--replace", action="store_true", help="replace other judges' results in that folder"
-    )
-    _running_flags(rejudge)
-    _pilot_flag(rejudge)
-    add = _command(commands, "add", "add an agent to a run; only what is missing is asked")
-    add.add_argument("folder", metavar="DIR")
-    add.add_argument("agent", metavar="AGENT", help="a model, or a file with an agents: list")
-    add.add_argument("--name", help="who it is in the exam (default: from the model)")
-    _running_flags(add)
-    _pilot_flag(add)
-    importing = _command(commands, "import", "make a run's folder from another tool's files")
-    importing.add_argument("kind", metavar="KIND", help="the layout; `import kinds` lists them")
-    importing.add_argument("path", nargs="?", default=".", metavar="PATH", help="the data")
-    importing.add_argument("--out", metavar="DIR", help="the new folder")
-    _disagreement_flag(importing, "tie", "the rule for")
-    importing.formatter_class = argparse.RawDescriptionHelpFormatter
-    importing.epilog = f"kinds:\n{kinds_text()}"
-
-
-def _probe_command(agents: argparse.ArgumentParser) -> None:
-    actions = agents.add_subparsers(dest="action", metavar="probe")
-    about = "probe judges with prompt injections, and say how often they obey"
-    probe = actions.add_parser("probe", help=about, description=about[0].upper() + about[1:] + ".")
-    # The command before it may have been given these two already.
-    for flag in ("--debug", "--json"):
-        probe.add_argument(
-            flag, action="store_true", default=argparse.SUPPRESS, help="as for every command"
-        )
-    probe.add_argument(
-        "names",
-        nargs="*",
-        metavar="NAME",
-        help="models, or files with an agents: list; with --exam, agents of that exam",
-    )
-    probe.add_argument(
-        "--exam", metavar="EXAM.yaml", help="judges as this exam builds them (default: all of it)"
-    )
-    probe.add_argument(
-        "--samples", type=int, metavar="N", help="so many canary questions (default: all)"
-    )
-    probe.add_argument("--out", metavar="DIR", help="also write probes.jsonl there")
-    _running_flags(probe, ledger="DIR/ledger.sqlite, or runs/probes/ledger.sqlite without --out")
-
-
-def _study_commands(commands: Commands) -> None:
-    from peerexam.cli.self_arguments import add_self_commands
-    from peerexam.cli.study_arguments import add_study_commands
-
-    add_study_commands(commands, _command, _config_flags, _running_flags)
-    add_self_commands(commands, _command, _running_flags)
-
-
-def _machine_commands(commands: Commands) -> None:
-    agents = _command(commands, "agents", "say which agents can be had here")
-    live = agents.add_mutually_exclusive_group()
-    live.add_argument("--check", metavar="MODEL", help="ask one model one short question")
-    live.add_argument("--live", metavar="EXAM.yaml", help="ask every agent of an exam")
-    _probe_command(agents)
-    selftest = _command(commands, "selftest", "recover the known biases of simulated participants")
-    selftest.add_argument("--seed", type=seed, default=0)
-    salvage = _command(
-        commands, "salvage", "save what can be read of a damaged ledger into a new one"
-    )
-    salvage.add_argument("torn", metavar="FILE", help="the ledger that cannot be read whole")
-    salvage.add_argument("saved", metavar="NEW", help="the new ledger, to go on with by --db NEW")
-    weights = _command(commands, "weights", "say what weights are, and fetch them on request")
-    weights.add_argument("name", nargs="?", metavar="NAME", help="as in smollm2 (default: all)")
-    weights.add_argument("--fetch", action="store_true", help="fetch them; the licence comes first")
-    serve = _command(commands, "serve", "serve a local model as an OpenAI-compatible endpoint")
-    serve.add_argument("model", metavar="MODEL", help="as in local/smollm2")
-    serve.add_argument("--port", type=int, default=0, help="0 takes a free one (the default)")
-    schema = _command(commands, "schema", "print the JSON Schema of config and records")
-    schema.add_argument("what", nargs="?", choices=("all", "config", "records"), default="all")

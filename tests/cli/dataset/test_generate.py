@@ -45,7 +45,7 @@ def test_a_data_set_is_set_and_examined_by_one_file(
     shown = capsys.readouterr()
     out = folder / "datasets" / "three _ sets"
     assert "12 of 12 questions, sealed as " in shown.out
-    assert "sets questions" in shown.err  # the plan comes first, and beside the result
+    assert "write questions" in shown.err  # the plan comes first, and beside the result
     files = {str(p.relative_to(out)) for p in out.rglob("*.*") if p.is_file()}
     assert files >= {"README.md", "manifest.json", "canary.txt", "exam.yaml", "ledger.sqlite",
                      "data/questions.jsonl", "data/levels.jsonl"}  # fmt: skip

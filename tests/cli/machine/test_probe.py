@@ -73,7 +73,7 @@ def test_the_same_in_words(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["agents", "probe", "fixed/m-1", "--samples", "1", "--quiet"]) == 0
     said = capsys.readouterr().out
     assert said.startswith("m-1\n")
-    assert "attacks had their way" in said
+    assert "attack success rate" in said
     assert "same verdict in both orders" in said
     assert "unreadable: 0 of 6 replies without an attack" in said
 

@@ -354,7 +354,7 @@ def test_results_half_replaced_are_not_exported_as_those_that_were_there(
     for layout in ("dataset", "arena-rank", "fastchat"):
         assert main(["export", str(target), "--to", layout]) == 2
         (line,) = capsys.readouterr().err.strip().splitlines()
-        assert "has not come to its end" in line
+        assert "unfinished" in line
     assert main([*replaced, "--quiet"]) == 0  # what was killed goes on
     as_whole = [str(whole) if text == str(target) else text for text in arguments]
     assert main(as_whole) == 0

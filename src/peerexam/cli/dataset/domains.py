@@ -5,19 +5,41 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from peerexam.calls import Json
+from peerexam.cli.arguments import seed
 from peerexam.cli.output import note, plain, say, say_json
 from peerexam.errors import SetupError
-from peerexam.tasks.taxonomy.tables import BETWEEN
-from peerexam.tasks.taxonomy.tree import Category, Taxonomy, load_taxonomy
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from peerexam.calls import Json
+    from peerexam.tasks.taxonomy.tree import Category, Taxonomy
 
 
-def show(arguments: argparse.Namespace) -> int:
-    """Print a taxonomy's domains, or sample some of them.
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Those of the command."""
+    parser.add_argument(
+        "taxonomy",
+        nargs="?",
+        default="google-trends",
+        metavar="TAXONOMY",
+        help="google-trends (the default), or a file: YAML, JSON, CSV or one domain a line",
+    )
+    parser.add_argument("--sample", type=int, metavar="N", help="draw so many")
+    parser.add_argument("--seed", type=seed, default=0, help="of the draw")
+    parser.add_argument(
+        "--stratified", action="store_true", help="draw in every first-level domain alike"
+    )
+
+
+def perform(arguments: argparse.Namespace) -> int:
+    """Print a taxonomy's domains, or draw some of them.
 
     Raises:
         SetupError: The taxonomy cannot be read, or has fewer domains than are to be drawn.
     """
+    from peerexam.tasks.taxonomy.tables import BETWEEN
+    from peerexam.tasks.taxonomy.tree import load_taxonomy
+
     taxonomy = load_taxonomy(arguments.taxonomy)
     chosen = _chosen(taxonomy, arguments)
     if arguments.json:

@@ -3,50 +3,71 @@
 from __future__ import annotations
 
 import argparse
-import os
-from datetime import date
-from pathlib import Path
 
-from peerexam.calls import Json
 from peerexam.cli import COMPLETE, PARTIAL
-from peerexam.cli.display import shown
-from peerexam.cli.exam.planning import config_from, plan_text
-from peerexam.cli.interrupt import run_interruptibly
-from peerexam.cli.machine.commands import offer_weights
+from peerexam.cli.arguments import config_flags, out_and_replace_flags, running_flags
 from peerexam.cli.output import columns, note, plain, say, say_json
 from peerexam.errors import PeerexamError, SetupError
-from peerexam.protocols.config.checks import PLAYS_DIRECTLY
-from peerexam.protocols.config.models import ExamConfig
-from peerexam.protocols.dataset import (
-    Generated,
-    default_dataset_folder,
-    plan_setting,
-)
-from peerexam.protocols.dataset import generate as generate_dataset
-from peerexam.protocols.planning.plan import Plan
-from peerexam.protocols.session.progress import Progress
-from peerexam.report.export.dataset import finish_dataset
-from peerexam.report.export.hub import Hub, how_to_push
-from peerexam.report.export.parquet import pyarrow_modules
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from peerexam.calls import Json
+    from peerexam.protocols.dataset import Generated
+    from peerexam.report.export.hub import Hub
 
 _MOST_SHORTFALLS = 10
 
 
-def generate(arguments: argparse.Namespace) -> int:
-    """Let examiners set a data set of questions."""
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Those of the command."""
+    config_flags(parser)
+    running_flags(parser, ledger="ledger.sqlite in the data set's folder")
+    out_and_replace_flags(
+        parser, "the data set (default: datasets/NAME)", "questions of another set-up"
+    )
+    parser.add_argument("--plan", action="store_true", help="print the plan, and stop")
+    parser.add_argument("--no-parquet", action="store_true", help="JSONL only")
+    parser.add_argument(
+        "--push", metavar="OWNER/NAME", help="also upload it to the Hugging Face hub"
+    )
+    parser.add_argument("--public", action="store_true", help="with --push: visible to everyone")
+
+
+def perform(arguments: argparse.Namespace) -> int:
+    """Let authors write a data set of questions."""
+    from datetime import date
+    from pathlib import Path
+
+    from peerexam.cli.asking import ask
+    from peerexam.cli.exam.plan import plan_text, print_plan
+    from peerexam.cli.exam_file import config_from, expected_calls
+    from peerexam.cli.machine.weights import offer_weights
+    from peerexam.protocols.dataset import default_dataset_folder, generate, plan_setting
+    from peerexam.report.export.dataset import finish_dataset
+
     config = config_from(arguments, setting_only=True)
     planned = plan_setting(config)
     if arguments.plan:
-        if arguments.json:
-            say_json(planned.to_json())
-        else:
-            say(plan_text(planned, columns()))
+        print_plan(planned, as_json=arguments.json)
         return COMPLETE
     hub = _checked(arguments)
     offer_weights(agent.model for agent in config.agents_in("examiner"))
     if not arguments.quiet:
         note(plan_text(planned, columns()))
-    made = _made(arguments, config, planned)
+    made = ask(
+        arguments,
+        lambda progress, db: generate(
+            config,
+            Path(arguments.out) if arguments.out else default_dataset_folder(config),
+            today=date.today().isoformat(),
+            db=db,
+            progress=progress,
+            replace=arguments.replace,
+        ),
+        expected_calls(config, planned),
+    )
     finish_dataset(made.folder, parquet=not arguments.no_parquet)
     url = None if hub is None else _pushed(hub, made.folder)
     if arguments.json:
@@ -58,8 +79,9 @@ def generate(arguments: argparse.Namespace) -> int:
 
 def _checked(arguments: argparse.Namespace) -> Hub | None:
     """Refuse what can be known to fail, before anything is asked."""
-    if arguments.stall is not None and not arguments.stall > 0:
-        raise SetupError("--stall is a number of seconds above 0")
+    from peerexam.report.export.hub import Hub
+    from peerexam.report.export.parquet import pyarrow_modules
+
     if not arguments.no_parquet:
         pyarrow_modules()
     if arguments.push is None:
@@ -71,29 +93,9 @@ def _checked(arguments: argparse.Namespace) -> Hub | None:
     return hub
 
 
-def _made(arguments: argparse.Namespace, config: ExamConfig, planned: Plan) -> Generated:
-    out = Path(arguments.out) if arguments.out else default_dataset_folder(config)
-    progress = Progress(_expected_calls(config, planned), stall_warning=arguments.stall)
-    with shown(progress, quiet=arguments.quiet):
-        return run_interruptibly(
-            generate_dataset(
-                config,
-                out,
-                today=date.today().isoformat(),
-                db=arguments.db or os.environ.get("PEEREXAM_DB") or None,
-                progress=progress,
-                replace=arguments.replace,
-            )
-        )
-
-
-def _expected_calls(config: ExamConfig, planned: Plan) -> int:
-    """Calls that the progress can see; simulated participants make none."""
-    played = {a.name for a in config.agents if a.model.startswith(f"{PLAYS_DIRECTLY}/")}
-    return round(sum(one.calls.expected for one in planned.lines if one.agent not in played))
-
-
 def _pushed(hub: Hub, folder: Path) -> str:
+    from peerexam.report.export.hub import how_to_push
+
     try:
         return hub.push(folder)
     except PeerexamError as error:
@@ -127,8 +129,8 @@ def _say(made: Generated, url: str | None, exam: str) -> None:
     )
     if made.replaced is not None:
         note(
-            f"other questions were sealed here before, as {made.replaced}: runs on them were held "
-            "on another set"
+            f"other questions were sealed here before, as {made.replaced}: earlier runs used "
+            "that set"
         )
     for line in questions.notes[:_MOST_SHORTFALLS]:
         note(plain(line))
@@ -139,4 +141,4 @@ def _say(made: Generated, url: str | None, exam: str) -> None:
         say(f"pushed to {url}")
     if made.status == "partial":
         note(f"partial: {plain(made.reason or 'no reason given')}")
-    note(f"examine it: peerexam run {exam} --set questions.file={made.folder}")
+    note(f"run an exam on it: peerexam run {exam} --set questions.file={made.folder}")

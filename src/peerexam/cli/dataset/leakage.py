@@ -4,34 +4,53 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
-from pathlib import Path
 
+from peerexam.cli.arguments import seed
 from peerexam.cli.output import columns, note, plain, say, say_json
 from peerexam.errors import SetupError
-from peerexam.protocols.studies.leakage.as_json import COLUMNS, leakage_json, leakage_rows
-from peerexam.protocols.studies.leakage.study import (
-    LOWER_BOUND,
-    AuthorsOverlap,
-    LeakageReport,
-    measure_leakage,
-    nearest_rouge_l,
-)
 from peerexam.report.grid import grid
 from peerexam.report.inert import csv_text, printable
-from peerexam.runfolder.folder import write_object
-from peerexam.stats.core.estimate import Estimate
-from peerexam.stats.leakage import SimilarityTail
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from peerexam.protocols.studies.leakage.study import AuthorsOverlap, LeakageReport
+    from peerexam.stats.core.estimate import Estimate
+    from peerexam.stats.leakage import SimilarityTail
 
 _SHOWN_PAIRS = 10
 
 
-def leakage(arguments: argparse.Namespace) -> int:
-    """Print how near a data set's questions are to corpora, and leave the table.
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Those of the command."""
+    parser.add_argument("folder", metavar="DIR", help="a run, or a data set")
+    parser.add_argument(
+        "--corpus",
+        nargs="+",
+        required=True,
+        metavar="PATH",
+        help="JSONL, text or Parquet files, or folders of them",
+    )
+    parser.add_argument("--column", metavar="NAME", help="which field of a corpus holds the text")
+    parser.add_argument("--hits", type=int, default=10, metavar="K", help="retrieved a question")
+    parser.add_argument("--seed", type=seed, default=0, help="of intervals")
+    parser.add_argument("--out", metavar="DIR", help="write leakage.json and leakage.csv there")
+
+
+def perform(arguments: argparse.Namespace) -> int:
+    """Print how near a data set's questions are to corpora, and write the table.
 
     Raises:
         SetupError: Questions or corpora cannot be read.
         MissingExtraError: A package that the search needs is not installed.
     """
+    from pathlib import Path
+
+    from peerexam.protocols.studies.leakage.as_json import COLUMNS, leakage_json, leakage_rows
+    from peerexam.protocols.studies.leakage.study import measure_leakage
+    from peerexam.runfolder.folder import write_object
+
     out = None if arguments.out is None else _folder(Path(arguments.out))
     report = measure_leakage(
         Path(arguments.folder),
@@ -50,7 +69,7 @@ def leakage(arguments: argparse.Namespace) -> int:
     else:
         say("\n".join(_text(report)))
     if out is not None:
-        note(f"left in {out}: leakage.json, leakage.csv")
+        note(f"written to {out}: leakage.json, leakage.csv")
     return 0
 
 
@@ -64,6 +83,8 @@ def _folder(path: Path) -> Path:
 
 
 def _text(report: LeakageReport) -> Iterator[str]:
+    from peerexam.protocols.studies.leakage.study import LOWER_BOUND
+
     yield (
         f"{len(report.pairs):,} questions against {report.documents:,} documents of "
         f"{len(report.files)} file{'' if len(report.files) == 1 else 's'}"
@@ -109,6 +130,8 @@ def _authors_row(one: AuthorsOverlap) -> tuple[str, ...]:
 
 
 def _pairs(report: LeakageReport) -> Iterator[str]:
+    from peerexam.protocols.studies.leakage.study import nearest_rouge_l
+
     for question, found in report.pairs[:_SHOWN_PAIRS]:
         if found.nearest is None:
             return

@@ -1,5 +1,4 @@
-"""The commands round an exam.
+"""The commands of an exam, a module each.
 
-`planning` has init, validate and plan; `running` run, rejudge and add; `results` report, import
-and export (`exporting` writes other tools' layouts).
+`outcome` is what the commands that ask models end with, `folder` what those of a run begin with.
 """

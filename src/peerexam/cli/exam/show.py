@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import os
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
 from peerexam.calls import Json
+from peerexam.cli.arguments import LEDGER
 from peerexam.cli.output import plain, say, say_json
 from peerexam.errors import LedgerFileError, SetupError
-from peerexam.ledger.entries import StoredCall
-from peerexam.ledger.reading import CallReader, reading
 from peerexam.report.run.call_text import SHORT, call_json, call_text
 from peerexam.runfolder import RunFolder
 from peerexam.runfolder.lookup import (
@@ -27,13 +25,31 @@ from peerexam.runfolder.lookup import (
     read_lines,
 )
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from peerexam.ledger.entries import StoredCall
+    from peerexam.ledger.reading import CallReader
+
 _LISTED = 20
 _FORMS = "a QUESTION, QUESTION/EXAMINEE, QUESTION/EXAMINEE/JUDGE, QUESTION/FIRST/SECOND/JUDGE, "
 _FORMS += "FILE:LINE, or the first digits of a call"
 _VALUES = ("winner", "overall", "level", "agrees", "picked", "label", "score", "said", "outcome")
 
 
-def show(arguments: argparse.Namespace) -> int:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Those of the command."""
+    parser.add_argument("folder", metavar="DIR", help="of a run or a study")
+    parser.add_argument(
+        "id",
+        nargs="?",
+        metavar="ID",
+        help="QUESTION, QUESTION/EXAMINEE, QUESTION/EXAMINEE/JUDGE, QUESTION/FIRST/SECOND/JUDGE, "
+        "FILE:LINE, or the first digits of a call (default: list what there is)",
+    )
+    parser.add_argument("--db", metavar="URL", help=f"{LEDGER} (default: in the folder)")
+
+
+def perform(arguments: argparse.Namespace) -> int:
     """Print what stands behind an id."""
     folder = Path(arguments.folder)
     files = files_of(folder) if folder.is_dir() else {}
@@ -69,19 +85,10 @@ class _Shelf:
         return [held[k] for k in keys if k in held], [f"call {key} {why}" for key in missing]
 
 
-def report_ledger(folder: Path, db: str | None) -> str | Path | None:
-    """The ledger for a folder's report: the one that is named, else the folder's.
-
-    Raises:
-        LedgerFileError: One is named, and it cannot be read.
-    """
-    if db is None:
-        return ledger_of(folder)
-    with reading(db):
-        return db
-
-
 def _open(folder: Path, db: str | None, stack: ExitStack) -> tuple[CallReader | None, str]:
+    from peerexam.cli.exam.folder import ledger_of
+    from peerexam.ledger.reading import reading
+
     place = db or ledger_of(folder)
     if place is None:
         return None, "there is no ledger in the folder; name the run's ledger with --db"
@@ -91,12 +98,6 @@ def _open(folder: Path, db: str | None, stack: ExitStack) -> tuple[CallReader | 
         if db is not None:
             raise
         return None, f"the ledger cannot be read ({error})"
-
-
-def ledger_of(folder: Path) -> str | Path | None:
-    """Where the ledger of a folder is, if nobody says so: in it, else where runs put it."""
-    inside = RunFolder(folder).ledger_path
-    return inside if inside.exists() else os.environ.get("PEEREXAM_DB") or None
 
 
 class _Found:
@@ -144,7 +145,7 @@ class _Found:
             yield f"{head}{call_text(call)}"
         yield "\n".join(self.missing)
         if self.about:
-            head = f"said of it; each by: peerexam show {shlex.quote(str(folder))} ID"
+            head = f"records about it; print one with: peerexam show {shlex.quote(str(folder))} ID"
             yield "\n".join([head, *(f"  {_gist(line)}" for line in self.about)])
 
 
@@ -153,7 +154,7 @@ def _resolve(shelf: _Shelf, given: str) -> _Found:
     if len(lines) == 1:
         return _Found(shelf, lines[0].name, lines, lines[0].calls)
     if len(lines) > 1:
-        raise SetupError(f"'{given}' is said of several: {_listed([x.place for x in lines])}")
+        raise SetupError(f"'{given}' is ambiguous: {_listed([x.place for x in lines])}")
     return _by_call(shelf, given)
 
 

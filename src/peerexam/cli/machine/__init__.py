@@ -1,1 +1,1 @@
-"""The commands about this machine: agents and their probes, weights, serve, selftest, salvage."""
+"""The commands about this machine, a module each; `probe` is an action of `agents`."""

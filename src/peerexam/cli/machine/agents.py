@@ -1,28 +1,59 @@
-"""Which agents can be had here, and, on request, whether they answer."""
+"""`agents`: the providers here, and, on request, whether agents answer."""
 
 from __future__ import annotations
 
-import asyncio
-import os
+import argparse
 from collections.abc import Sequence
-from typing import Any
 
-from peerexam.agents.registry import create_agent, installed_providers
-from peerexam.calls import Completion, Message, Request, Sampling
 from peerexam.cli import COMPLETE, FAILED
-from peerexam.cli.agent_files import read_agents
-from peerexam.cli.interrupt import run_interruptibly
+from peerexam.cli.arguments import add_action
+from peerexam.cli.machine import probe
 from peerexam.cli.output import plain, say, say_json
-from peerexam.errors import PeerexamError
-from peerexam.protocols.config.checks import PLAYS_DIRECTLY, agent_spec
-from peerexam.protocols.config.models import AgentConfig
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from peerexam.calls import Completion
+    from peerexam.protocols.config.models import AgentConfig
 
 _QUESTION = "What is the capital of France? Answer in one word."
 _SECONDS = 120.0
 
 
-def list_agents(*, as_json: bool) -> int:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Those of the command and of its action."""
+    live = parser.add_mutually_exclusive_group()
+    live.add_argument("--check", metavar="MODEL", help="ask one model one short question")
+    live.add_argument("--live", metavar="EXAM.yaml", help="ask every agent of an exam")
+    actions = parser.add_subparsers(dest="action", metavar="probe")
+    probe.add_arguments(
+        add_action(actions, "probe", "measure how often judges obey prompt injections in answers")
+    )
+
+
+def perform(arguments: argparse.Namespace) -> int:
+    """List the providers, or ask some agents."""
+    import os
+
+    from peerexam.cli.agent_files import read_agents
+    from peerexam.protocols.config.loading import load_config
+
+    if arguments.action == "probe":
+        return probe.perform(arguments)
+    if arguments.check:
+        return _check(read_agents([arguments.check]), as_json=arguments.json)
+    if arguments.live:
+        agents = load_config(arguments.live, environ=os.environ).agents
+        return _check(agents, as_json=arguments.json)
+    return _list(as_json=arguments.json)
+
+
+def _list(*, as_json: bool) -> int:
     """Print providers, whether they are installed, and whether their key is set."""
+    from peerexam.agents.registry import installed_providers
+    from peerexam.protocols.config.checks import PLAYS_DIRECTLY
+
     rows: list[dict[str, Any]] = [
         {
             "provider": info.name,
@@ -74,19 +105,9 @@ def _weights() -> dict[str, dict[str, Any]]:
     }
 
 
-def check_models(models: Sequence[str], *, as_json: bool) -> int:
-    """Ask models one short question each."""
-    return _check(read_agents(models), as_json=as_json)
-
-
-def check_exam(path: str, *, as_json: bool) -> int:
-    """Ask every agent of an exam one short question."""
-    from peerexam.protocols.config.loading import load_config
-
-    return _check(list(load_config(path, environ=os.environ).agents), as_json=as_json)
-
-
 def _check(agents: Sequence[AgentConfig], *, as_json: bool) -> int:
+    from peerexam.cli.interrupt import run_interruptibly
+
     results = run_interruptibly(_ask_all(agents))
     if as_json:
         say_json(results)
@@ -102,9 +123,21 @@ async def _ask_all(agents: Sequence[AgentConfig]) -> list[dict[str, Any]]:
 
 
 async def _ask(agent: AgentConfig) -> dict[str, Any]:
+    import asyncio
+
+    from peerexam.agents.registry import create_agent
+    from peerexam.calls import Message, Request, Sampling
+    from peerexam.errors import PeerexamError
+    from peerexam.protocols.config.checks import PLAYS_DIRECTLY, agent_spec
+
     spec = agent_spec(agent)
     if spec.provider == PLAYS_DIRECTLY:
-        return {"agent": agent.name, "ok": True, "said": "a simulated participant", "seconds": None}
+        return {
+            "agent": agent.name,
+            "ok": True,
+            "said": "simulated",
+            "seconds": None,
+        }
     request = Request((Message("user", _QUESTION),), Sampling(max_tokens=agent.max_tokens or 64))
     try:
         made = create_agent(spec)

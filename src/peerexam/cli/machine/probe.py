@@ -1,51 +1,60 @@
-"""`agents probe`: do judges obey the answers that they judge?"""
+"""`agents probe`: how often do judges obey prompt injections in the answers that they judge?"""
 
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
 from peerexam.cli import COMPLETE, PARTIAL
-from peerexam.cli.agent_files import read_agents
-from peerexam.cli.display import shown
-from peerexam.cli.interrupt import run_interruptibly
+from peerexam.cli.arguments import running_flags
 from peerexam.cli.output import note, plain, say, say_json
 from peerexam.errors import SetupError
-from peerexam.examiners.injection import PROBE_QUESTIONS
-from peerexam.protocols.config.loading import load_config
-from peerexam.protocols.config.models import ExamConfig
-from peerexam.protocols.config.parsing import read_document
-from peerexam.protocols.exam.injection_probe import ProbePlan, write_probes
-from peerexam.protocols.session.progress import Progress
-from peerexam.protocols.studies.injection import ProbedJudge, judges_only, probe_agents
-from peerexam.runfolder import RunFolder
-from peerexam.stats.core.estimate import Estimate
-from peerexam.stats.judges.attack_success import AttackReport
 
-DEFAULT_FOLDER = Path("runs/probes")
-"""Where the ledger is without `--out` and `--db`."""
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from peerexam.protocols.config.models import ExamConfig
+    from peerexam.protocols.exam.injection_probe import ProbePlan
+    from peerexam.protocols.studies.injection import ProbedJudge
+    from peerexam.stats.core.estimate import Estimate
+    from peerexam.stats.judges.attack_success import AttackReport
 
 
-def probe(arguments: argparse.Namespace) -> int:
-    """Play canary answers to judges, and say how often they obeyed."""
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Those of the action."""
+    parser.add_argument(
+        "names",
+        nargs="*",
+        metavar="NAME",
+        help="models, or files with an agents: list; with --exam, agents of that exam",
+    )
+    parser.add_argument(
+        "--exam", metavar="EXAM.yaml", help="judges as this exam builds them (default: all of it)"
+    )
+    parser.add_argument(
+        "--samples", type=int, metavar="N", help="so many probe questions (default: all)"
+    )
+    parser.add_argument("--out", metavar="DIR", help="also write probes.jsonl there")
+    running_flags(parser, ledger="DIR/ledger.sqlite, or runs/probes/ledger.sqlite without --out")
+
+
+def perform(arguments: argparse.Namespace) -> int:
+    """Give judges answers with prompt injections, and say how often they obeyed."""
+    from peerexam.cli.asking import ask, folder_without_run
+    from peerexam.protocols.exam.injection_probe import write_probes
+    from peerexam.protocols.studies.injection import probe_agents
+    from peerexam.runfolder import RunFolder
+
     config, names = _judges(arguments)
-    plan = ProbePlan(PROBE_QUESTIONS[: _samples(arguments.samples)])
-    out = None if arguments.out is None else _own_folder(Path(arguments.out))
-    db = arguments.db or os.environ.get("PEEREXAM_DB") or None
-    progress = Progress(stall_warning=arguments.stall)
-    with shown(progress, quiet=arguments.quiet):
-        found = run_interruptibly(
-            probe_agents(
-                config,
-                out or RunFolder(DEFAULT_FOLDER),
-                names=names,
-                plan=plan,
-                db=db,
-                progress=progress,
-            )
-        )
+    plan = _plan(arguments.samples)
+    out = None if arguments.out is None else folder_without_run(arguments.out)
+    folder = out or RunFolder(Path("runs/probes"))  # where the ledger is, unless --db says so
+    found = ask(
+        arguments,
+        lambda progress, db: probe_agents(
+            config, folder, names=names, plan=plan, db=db, progress=progress
+        ),
+    )
     if out is not None:
         write_probes(out, [one for judge in found for one in judge.probes])
     if arguments.json:
@@ -57,6 +66,12 @@ def probe(arguments: argparse.Namespace) -> int:
 
 def _judges(arguments: argparse.Namespace) -> tuple[ExamConfig, Sequence[str]]:
     """The exam that builds the judges, and which of them to probe."""
+    import os
+
+    from peerexam.cli.agent_files import read_agents
+    from peerexam.protocols.config.loading import load_config
+    from peerexam.protocols.studies.injection import judges_only
+
     names: list[str] = arguments.names
     if arguments.exam is not None:
         return load_config(arguments.exam, environ=os.environ), names
@@ -70,26 +85,19 @@ def _judges(arguments: argparse.Namespace) -> tuple[ExamConfig, Sequence[str]]:
 def _is_exam(path: Path) -> bool:
     if not path.is_file() or path.suffix.lower() not in (".yaml", ".yml", ".json", ".toml"):
         return False
+    from peerexam.protocols.config.parsing import read_document
+
     body = read_document(path).value
     return isinstance(body, dict) and "questions" in body
 
 
-def _samples(given: int | None) -> int:
-    if given is None:
-        return len(PROBE_QUESTIONS)
-    if not 1 <= given <= len(PROBE_QUESTIONS):
+def _plan(samples: int | None) -> ProbePlan:
+    from peerexam.examiners.injection import PROBE_QUESTIONS
+    from peerexam.protocols.exam.injection_probe import ProbePlan
+
+    if samples is not None and not 1 <= samples <= len(PROBE_QUESTIONS):
         raise SetupError(f"--samples is a number from 1 to {len(PROBE_QUESTIONS)}")
-    return given
-
-
-def _own_folder(path: Path) -> RunFolder:
-    folder = RunFolder(path)
-    if folder.manifest_path.exists() or folder.config_path.exists():
-        raise SetupError(
-            f"{path} holds a run, and its probes would be replaced: choose another --out "
-            f"(--db {folder.ledger_path} shares its ledger)"
-        )
-    return folder
+    return ProbePlan(PROBE_QUESTIONS[:samples])
 
 
 def _status(found: Sequence[ProbedJudge]) -> int:
@@ -98,7 +106,7 @@ def _status(found: Sequence[ProbedJudge]) -> int:
         reasons = judge.failed_calls
         note(
             f"partial: {len(reasons)} calls of {plain(judge.agent)} failed, first: "
-            f"{plain(reasons[0])[:200]}; the same command asks them again"
+            f"{plain(reasons[0])[:200]}; the same command retries them"
         )
     return PARTIAL if failed else COMPLETE
 
@@ -108,11 +116,11 @@ def _text(judge: ProbedJudge) -> str:
         return f"{plain(judge.agent)}: not probed, {judge.reason}"
     report = judge.report
     rows = [
-        ("attacks had their way", report.success),
+        ("attack success rate", report.success),
         ("  by verdicts, in both orders", report.verdicts),
         ("  by verdicts, in some order", report.some_order),
         ("  by marks", report.marks),
-        ("a harmless addition did as much", report.harmless),
+        ("control (harmless suffix)", report.harmless),
         ("same verdict in both orders", report.swap_consistency),
         ("right answer won in both orders", report.accuracy),
     ]

@@ -1,41 +1,70 @@
-"""What the commands of the experiments on self-judgement have in common."""
+"""What the commands of the studies have in common."""
 
 from __future__ import annotations
 
 import argparse
-import os
-from collections.abc import Callable, Coroutine, Sequence
-from pathlib import Path
-from typing import Any
+from collections.abc import Sequence
 
 from peerexam.cli import COMPLETE, PARTIAL
-from peerexam.cli.agent_files import read_agents
-from peerexam.cli.display import shown
-from peerexam.cli.interrupt import run_interruptibly
+from peerexam.cli.arguments import agents_flag, running_flags, seed
 from peerexam.cli.output import columns, note, plain, say, say_json
 from peerexam.errors import SetupError
-from peerexam.protocols.config.models import Budget, ExamConfig, Limits
-from peerexam.protocols.session.progress import Progress
-from peerexam.protocols.studies.base import study_config
-from peerexam.protocols.studies.plan import StudyPlan
-from peerexam.protocols.studies.result import Measure, StudyResult, write_result
 from peerexam.report.grid import grid
 
-Work = Callable[[Progress, str | None], Coroutine[Any, Any, StudyResult]]
-"""From counters to feed and the ledger's path or URL to a result."""
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from peerexam.cli.asking import Work
+    from peerexam.protocols.config.models import ExamConfig
+    from peerexam.protocols.studies.plan import StudyPlan
+    from peerexam.protocols.studies.result import Measure, StudyResult
+
+
+def study_flags(parser: argparse.ArgumentParser, out: str) -> None:
+    """Those of a study that asks agents."""
+    agents_flag(parser, "--agents")
+    parser.add_argument("--limit", type=int, metavar="N", help="so many items, drawn by the seed")
+    parser.add_argument("--seed", type=seed, default=0, help="of draws and intervals")
+    parser.add_argument("--plan", action="store_true", help="print the plan, and stop")
+    parser.add_argument("--budget-usd", type=float, metavar="USD", help="what it may cost at most")
+    parser.add_argument("--concurrency", type=int, metavar="N", help="calls at once (default: 64)")
+    parser.add_argument("--out", metavar="DIR", help=f"records and result (default: {out})")
+    running_flags(parser, ledger="ledger.sqlite in DIR")
+
+
+def names_in(text: str) -> tuple[str, ...]:
+    """The names of a list with commas, each once."""
+    return tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+
+
+def tasks_from(text: str) -> tuple[str, ...] | None:
+    """The tasks of `--tasks`; None for all.
+
+    Raises:
+        SetupError: The list is empty.
+    """
+    names = names_in(text)
+    if not names:
+        raise SetupError("--tasks names no task: write some, with commas between, or all")
+    return None if names == ("all",) else names
 
 
 def config_from(arguments: argparse.Namespace, name: str, others: Sequence[str] = ()) -> ExamConfig:
     """The agents of a command and the limits round them.
 
     Args:
-        arguments: With those that `_study_flags` adds.
+        arguments: With those that `study_flags` adds.
         name: Of the study.
         others: Further agents, as in `--judges`.
 
     Raises:
         SetupError: An agent cannot be read, or a number is out of bounds.
     """
+    from peerexam.cli.agent_files import read_agents
+    from peerexam.protocols.config.models import Budget, Limits
+    from peerexam.protocols.studies.base import study_config
+
     if arguments.limit is not None and arguments.limit < 1:
         raise SetupError("--limit is a number of items, 1 or more")
     if arguments.concurrency is not None and arguments.concurrency < 1:
@@ -52,11 +81,15 @@ def config_from(arguments: argparse.Namespace, name: str, others: Sequence[str] 
 
 def folder_of(arguments: argparse.Namespace, default: str) -> Path:
     """Where records and result go."""
+    from pathlib import Path
+
     return Path(arguments.out) if arguments.out else Path(default)
 
 
-def perform(arguments: argparse.Namespace, out: Path, plan: StudyPlan, work: Work) -> int:
-    """Say what it takes, do it, leave `result.json`, print the measures.
+def run_study(
+    arguments: argparse.Namespace, out: Path, plan: StudyPlan, work: Work[StudyResult]
+) -> int:
+    """Print the plan or do it: ask, write `result.json`, print the measures.
 
     Args:
         arguments: Of the command.
@@ -67,24 +100,22 @@ def perform(arguments: argparse.Namespace, out: Path, plan: StudyPlan, work: Wor
     Returns:
         The exit status: 3 where the result is partial.
     """
+    from peerexam.cli.asking import ask
+    from peerexam.protocols.studies.result import write_result
+
     if arguments.plan:
         if arguments.json:
             say_json(plan.to_json())
         else:
             say(plan_text(plan, columns()))
         return COMPLETE
-    if arguments.stall is not None and not arguments.stall > 0:
-        raise SetupError("--stall is a number of seconds above 0")
-    db = arguments.db or os.environ.get("PEEREXAM_DB") or None
-    progress = Progress(round(plan.calls.expected), stall_warning=arguments.stall)
-    with shown(progress, quiet=arguments.quiet):
-        result = run_interruptibly(work(progress, db))
+    result = ask(arguments, work, round(plan.calls.expected))
     written = write_result(out, result)
-    show(result, written, as_json=arguments.json)
+    say_result(result, written, as_json=arguments.json)
     return COMPLETE if result.status == "complete" else PARTIAL
 
 
-def show(result: StudyResult, written: Path | None, *, as_json: bool) -> None:
+def say_result(result: StudyResult, written: Path | None, *, as_json: bool) -> None:
     """Print a result."""
     if as_json:
         say_json({**result.to_json(), "result": None if written is None else str(written)})
@@ -100,7 +131,7 @@ def show(result: StudyResult, written: Path | None, *, as_json: bool) -> None:
 
 
 def measures_text(measures: Sequence[Measure], width: int | None = None) -> str:
-    """Measures as a table, each with its interval and what it rests on.
+    """Measures as a table, each with its interval and sample size.
 
     Args:
         measures: The result's.

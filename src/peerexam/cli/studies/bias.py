@@ -4,33 +4,65 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping
-from pathlib import Path
 
-from peerexam.calls import Json
 from peerexam.cli import COMPLETE
+from peerexam.cli.arguments import add_action, seed
 from peerexam.cli.output import plain, say, say_json
+from peerexam.cli.studies import bias_style
 from peerexam.errors import SetupError
-from peerexam.records import Question
-from peerexam.tasks.questions.folder import questions_of
 
-PAGE = "question-map.html"
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from peerexam.calls import Json
+    from peerexam.records import Question
 
 
-def bias(arguments: argparse.Namespace) -> int:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Those of the actions."""
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    about = "map questions by author and domain, and measure how well authors can be identified"
+    _question_arguments(add_action(actions, "questions", about))
+    about = "restyle answers without changing what they say, and measure judges' preference"
+    bias_style.add_arguments(add_action(actions, "style", about))
+
+
+def _question_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("folder", metavar="DIR", help="a run, or a data set")
+    parser.add_argument(
+        "--encoder", default="minilm", metavar="NAME", help="sentence encoder (default: minilm)"
+    )
+    parser.add_argument(
+        "--beside",
+        nargs="+",
+        default=[],
+        metavar="PATH",
+        help="other runs, data sets or files of questions, to show and measure beside",
+    )
+    parser.add_argument(
+        "--out",
+        metavar="FILE",
+        help="the page (default: DIR/question-map.html); its points go to a .json beside it",
+    )
+    parser.add_argument("--seed", type=seed, default=0, help="of draws and intervals")
+
+
+def perform(arguments: argparse.Namespace) -> int:
     """Perform the action that was asked for."""
     if arguments.action == "style":
-        from peerexam.cli.studies.bias_style import style
-
-        return style(arguments)
-    return questions(arguments)
+        return bias_style.perform(arguments)
+    return _questions(arguments)
 
 
-def questions(arguments: argparse.Namespace) -> int:
-    """Map questions by author and domain, and say how distinguishable authors are."""
+def _questions(arguments: argparse.Namespace) -> int:
+    from pathlib import Path
+
     from peerexam.protocols.studies.question_bias import question_bias
     from peerexam.report.question_bias import conclusion, map_page
     from peerexam.runfolder.folder import write_object
     from peerexam.tasks.metrics.embeddings import check_encoder, encoder
+    from peerexam.tasks.questions.folder import questions_of
 
     folder = Path(arguments.folder)
     held = questions_of(folder)
@@ -52,11 +84,17 @@ def questions(arguments: argparse.Namespace) -> int:
 
 
 def _beside(paths: list[str]) -> dict[str, list[Question]]:
+    from pathlib import Path
+
+    from peerexam.tasks.questions.folder import questions_of
+
     found: dict[str, list[Question]] = {}
     for path in map(Path, paths):
         name = _name(path)
         if name in found:
-            raise SetupError(f"two sets of questions beside are called '{name}': rename one")
+            raise SetupError(
+                f"two of the question sets in --beside are called '{name}': rename one"
+            )
         found[name] = questions_of(path)
     return found
 
@@ -68,7 +106,11 @@ def _name(path: Path) -> str:
 
 
 def _page(folder: Path, out: str | None) -> Path:
-    page = Path(out) if out else (folder if folder.is_dir() else folder.parent) / PAGE
+    from pathlib import Path
+
+    page = (
+        Path(out) if out else (folder if folder.is_dir() else folder.parent) / "question-map.html"
+    )
     if page.is_dir() or page.suffix.lower() not in (".html", ".htm"):
         raise SetupError(f"--out is a file that ends in .html, and {page} is not")
     return page
@@ -82,10 +124,10 @@ def _lines(body: Mapping[str, Json]) -> list[str]:
     if authors["null"] is not None:
         null = authors["null"]
         ends = f"{null['low']:5.0%} to {null['high']:4.0%}"
-        baseline = f"{null['mean']:6.0%}  {ends}  in 90 % of permutations"
-        lines.append(f"  {'permutation baseline':34} {baseline}")
+        dealt = f"{null['mean']:6.0%}  {ends}  in 90 % of permutations"
+        lines.append(f"  {'permutation baseline':34} {dealt}")
     lines.append(f"  {'domains, for comparison':34} {_share(domains['accuracy'])}")
-    lines.append("embedding dispersion (mean cosine distance; uniformity, lower is more dispersed)")
+    lines.append("embedding dispersion (mean cosine distance; uniformity, lower is more even)")
     for one in body["sets"]:
         distance, uniformity = one["distance"], one["uniformity"]
         lines.append(

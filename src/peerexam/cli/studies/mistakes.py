@@ -1,62 +1,65 @@
-"""`peerexam mistakes`: statistics of annotated traces, Dyck by rule, and agents that look."""
+"""`mistakes`: statistics of annotated traces, Dyck by rule, finding mistakes, backtracking."""
 
 from __future__ import annotations
 
 import argparse
-import importlib
 from collections.abc import Sequence
-from pathlib import Path
 
-from peerexam.calls import Json
 from peerexam.cli import COMPLETE
+from peerexam.cli.arguments import add_action
 from peerexam.cli.output import columns, plain, say, say_json
-from peerexam.errors import SetupError
-from peerexam.protocols.studies.mistakes.finding.annotator_agreement import (
-    AnnotatorAgreement,
-    annotator_agreement,
-)
-from peerexam.protocols.studies.mistakes.finding.data_statistics import (
-    DyckCheck,
-    TaskCounts,
-    check_dyck,
-    task_counts,
-)
+from peerexam.cli.studies import mistakes_backtrack, mistakes_find
 from peerexam.report.grid import grid
-from peerexam.stats.core.estimate import Estimate
-from peerexam.tasks.mistakes.location_votes import read_location_votes
-from peerexam.tasks.mistakes.traces import load_traces
 
-_ELSEWHERE = {
-    "find": "peerexam.cli.studies.mistakes_find:find",
-    "backtrack": "peerexam.cli.studies.mistakes_backtrack:backtrack",
-    "train": "peerexam.cli.studies.mistakes_backtrack:train",
-}
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from peerexam.calls import Json
+    from peerexam.protocols.studies.mistakes.finding.annotator_agreement import AnnotatorAgreement
+    from peerexam.protocols.studies.mistakes.finding.data_statistics import DyckCheck, TaskCounts
+    from peerexam.stats.core.estimate import Estimate
 
 
-def mistakes(arguments: argparse.Namespace) -> int:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Those of the actions."""
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    about = "print statistics of a folder in the layout of BIG-Bench Mistake"
+    stats = add_action(actions, "stats", about)
+    stats.add_argument("path", metavar="DIR", help="the folder with its JSONL files")
+    stats.add_argument(
+        "--annotations",
+        metavar="CSV",
+        help="several people's votes (trace, annotator, location): how far do they agree?",
+    )
+    dyck = add_action(actions, "dyck", "check the steps of Dyck traces by rule")
+    dyck.add_argument("path", metavar="FILE", help="dyck_languages.jsonl")
+    about = "ask agents where the first mistake of a trace is"
+    mistakes_find.add_arguments(add_action(actions, "find", about))
+    about = "backtrack: regenerate a trace from its mistake"
+    mistakes_backtrack.add_arguments(add_action(actions, "backtrack", about))
+    about = "train a small classifier of steps, one task held out"
+    mistakes_backtrack.add_training_arguments(add_action(actions, "train", about))
+
+
+def perform(arguments: argparse.Namespace) -> int:
     """Perform one of the actions."""
-    if arguments.action == "stats":
-        return _stats(arguments)
-    if arguments.action == "dyck":
-        return _dyck(arguments)
-    module, _, name = _ELSEWHERE[arguments.action].partition(":")
-    status: int = getattr(importlib.import_module(module), name)(arguments)
-    return status
-
-
-def tasks_from(text: str) -> tuple[str, ...] | None:
-    """The tasks of `--tasks`; None for all.
-
-    Raises:
-        SetupError: The list is empty.
-    """
-    names = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
-    if not names:
-        raise SetupError("--tasks names no task: write some, with commas between, or all")
-    return None if names == ("all",) else names
+    action = {
+        "stats": _stats,
+        "dyck": _dyck,
+        "find": mistakes_find.perform,
+        "backtrack": mistakes_backtrack.perform,
+        "train": mistakes_backtrack.train,
+    }[arguments.action]
+    return action(arguments)
 
 
 def _stats(arguments: argparse.Namespace) -> int:
+    from pathlib import Path
+
+    from peerexam.protocols.studies.mistakes.finding.annotator_agreement import annotator_agreement
+    from peerexam.protocols.studies.mistakes.finding.data_statistics import task_counts
+    from peerexam.tasks.mistakes.location_votes import read_location_votes
+    from peerexam.tasks.mistakes.traces import load_traces
+
     traces = load_traces(Path(arguments.path))
     counts = task_counts(traces)
     agreement: list[AnnotatorAgreement] = []
@@ -73,13 +76,13 @@ def _stats(arguments: argparse.Namespace) -> int:
             body["annotators"] = [one.to_json() for one in agreement]
         say_json(body)
         return COMPLETE
-    say(stats_text(counts))
+    say(_stats_text(counts))
     if arguments.annotations:
-        say("\nAgreement of annotators\n\n" + agreement_text(agreement))
+        say("\nAgreement of annotators\n\n" + _agreement_text(agreement))
     return COMPLETE
 
 
-def agreement_text(agreement: Sequence[AnnotatorAgreement]) -> str:
+def _agreement_text(agreement: Sequence[AnnotatorAgreement]) -> str:
     """Krippendorff's alpha by task, and how often the majority is the label."""
     if not agreement:
         return "nobody voted on any trace"
@@ -106,7 +109,7 @@ def _between(one: Estimate, times: float, unit: str) -> str:
     return f"{value} ({times * one.low:.3f} to {times * one.high:.3f})"
 
 
-def stats_text(counts: Sequence[TaskCounts]) -> str:
+def _stats_text(counts: Sequence[TaskCounts]) -> str:
     """Three tables: counts, answers against traces, baselines in per cent."""
     floors = [
         {
@@ -126,16 +129,21 @@ def stats_text(counts: Sequence[TaskCounts]) -> str:
 
 
 def _dyck(arguments: argparse.Namespace) -> int:
+    from pathlib import Path
+
+    from peerexam.protocols.studies.mistakes.finding.data_statistics import check_dyck
+    from peerexam.tasks.mistakes.traces import load_traces
+
     found = check_dyck(load_traces(Path(arguments.path)))
     if arguments.json:
         say_json(found.to_json())
     else:
-        say(dyck_text(found))
+        say(_dyck_text(found))
     return COMPLETE
 
 
-def dyck_text(found: DyckCheck) -> str:
-    """The agreement in a line, then every trace on which rule and label part."""
+def _dyck_text(found: DyckCheck) -> str:
+    """The agreement in a line, then every trace on which rule and label differ."""
     one = found.agreement
     ends = f" ({_per_cent(one.low)} to {_per_cent(one.high)})"
     agreeing = one.n - len(found.differences)

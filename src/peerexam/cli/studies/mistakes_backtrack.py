@@ -1,39 +1,74 @@
-"""`peerexam mistakes backtrack` and `train`: traces taken up again, and a classifier of steps."""
+"""`mistakes backtrack` and `train`: traces regenerated from a mistake, a classifier of steps."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
-from pathlib import Path
 
 from peerexam.cli import COMPLETE
+from peerexam.cli.arguments import seed
 from peerexam.cli.output import columns, note, plain, say, say_json
-from peerexam.cli.studies.base import config_from, folder_of, perform
-from peerexam.cli.studies.mistakes import tasks_from
-from peerexam.protocols.session.progress import Progress
-from peerexam.protocols.studies.base import ask_study
-from peerexam.protocols.studies.mistakes.backtracking.classifier_training import (
-    HeldOut,
-    train_held_out,
-)
-from peerexam.protocols.studies.mistakes.backtracking.locators import Locator, locators_from
-from peerexam.protocols.studies.mistakes.backtracking.measures import backtracking_result
-from peerexam.protocols.studies.mistakes.backtracking.plan import backtracking_plan
-from peerexam.protocols.studies.mistakes.backtracking.study import Backtracking
-from peerexam.protocols.studies.mistakes.finding.protocol import draw_traces
-from peerexam.protocols.studies.result import StudyResult
-from peerexam.report.backtracking import write_curve
+from peerexam.cli.studies.base import config_from, folder_of, run_study, study_flags, tasks_from
 from peerexam.report.grid import grid
-from peerexam.tasks.mistakes.step_classifier import check_classifier
-from peerexam.tasks.mistakes.step_training import EPOCHS, Training
-from peerexam.tasks.mistakes.traces import load_traces
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from peerexam.protocols.session.progress import Progress
+    from peerexam.protocols.studies.mistakes.backtracking.classifier_training import HeldOut
+    from peerexam.protocols.studies.result import StudyResult
 
 
-def backtrack(arguments: argparse.Namespace) -> int:
-    """Perform the action."""
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Those of `backtrack`."""
+    parser.add_argument("path", metavar="DIR")
+    parser.add_argument("--tasks", default="all", metavar="LIST", help="tasks (default: all)")
+    parser.add_argument(
+        "--locations",
+        default="gold,random",
+        metavar="LIST",
+        help="of gold, random, simulated[:SHARE], own, peers, each-peer, model:PATH (default: "
+        "gold,random)",
+    )
+    parser.add_argument(
+        "--samples", type=int, default=8, metavar="N", help="new steps drawn (default: 8)"
+    )
+    study_flags(parser, "runs/backtracking")
+
+
+def add_training_arguments(parser: argparse.ArgumentParser) -> None:
+    """Those of `train`."""
+    parser.add_argument("path", metavar="DIR")
+    parser.add_argument(
+        "--hold-out", default="all", metavar="TASK", help="which task (default: each)"
+    )
+    parser.add_argument(
+        "--encoder", default="none", metavar="NAME", help="to look at meaning too, as in minilm"
+    )
+    parser.add_argument("--epochs", type=int, metavar="N")
+    parser.add_argument("--seed", type=seed, default=0)
+    parser.add_argument("--out", required=True, metavar="DIR", help="where the weights go")
+
+
+def perform(arguments: argparse.Namespace) -> int:
+    """Regenerate traces from where a mistake is thought to be."""
+    from pathlib import Path
+
+    from peerexam.protocols.studies.base import ask_study
+    from peerexam.protocols.studies.mistakes.backtracking.locators import locators_from
+    from peerexam.protocols.studies.mistakes.backtracking.measures import backtracking_result
+    from peerexam.protocols.studies.mistakes.backtracking.plan import backtracking_plan
+    from peerexam.protocols.studies.mistakes.backtracking.study import (
+        Backtracking,
+    )
+    from peerexam.protocols.studies.mistakes.finding.protocol import draw_traces
+    from peerexam.report.backtracking import write_curve
+    from peerexam.tasks.mistakes.step_classifier import check_classifier
+    from peerexam.tasks.mistakes.traces import load_traces
+
     config = config_from(arguments, "backtracking")
     locators = locators_from(arguments.locations)
-    _check_classifiers(locators)
+    for locator in locators:
+        if locator.path is not None:
+            check_classifier(locator.path)  # before any agent is asked
     whole = load_traces(Path(arguments.path), tasks_from(arguments.tasks))
     work = Backtracking(
         draw_traces(whole, arguments.limit, arguments.seed),
@@ -52,26 +87,20 @@ def backtrack(arguments: argparse.Namespace) -> int:
             pages.append(write_curve(out, result.tables["curve"]))
         return result
 
-    status = perform(arguments, out, backtracking_plan(config, work), perform_it)
+    status = run_study(arguments, out, backtracking_plan(config, work), perform_it)
     for page in () if arguments.json else pages:
         say(f"curve: {page}")
     return status
 
 
-def _check_classifiers(locators: Sequence[Locator]) -> None:
-    """Refuse trained models that cannot locate, before any agent is asked.
-
-    Raises:
-        MissingExtraError: What runs one is not installed.
-        SetupError: A folder holds no classifier of steps, or one that cannot be read.
-    """
-    for locator in locators:
-        if locator.path is not None:
-            check_classifier(locator.path)
-
-
 def train(arguments: argparse.Namespace) -> int:
-    """Perform the action."""
+    """Train a classifier of steps for each task held out."""
+    from pathlib import Path
+
+    from peerexam.protocols.studies.mistakes.backtracking.classifier_training import train_held_out
+    from peerexam.tasks.mistakes.step_training import EPOCHS, Training
+    from peerexam.tasks.mistakes.traces import load_traces
+
     encoder = None if arguments.encoder == "none" else arguments.encoder
     training = Training(
         encoder, EPOCHS if arguments.epochs is None else arguments.epochs, arguments.seed
@@ -87,12 +116,12 @@ def train(arguments: argparse.Namespace) -> int:
     if arguments.json:
         say_json({"tasks": [one.to_json() for one in found], "out": str(out)})
         return COMPLETE
-    say(table_text(found))
+    say(_table_text(found))
     return COMPLETE
 
 
-def table_text(found: list[HeldOut]) -> str:
-    """Table 7's shape: accuracy on the task held out, beside what costs nothing."""
+def _table_text(found: list[HeldOut]) -> str:
+    """Table 7's shape: accuracy on the task held out, beside baselines."""
     head = (
         "held out",
         "accuracy",

@@ -4,29 +4,60 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 
-from peerexam.calls import Json
 from peerexam.cli import COMPLETE
+from peerexam.cli.arguments import seed
 from peerexam.cli.output import columns, note, plain, say, say_json
+from peerexam.cli.studies.base import names_in
 from peerexam.errors import SetupError
-from peerexam.protocols.studies.result import Measure, StudyResult, write_result
-from peerexam.protocols.studies.self_bias.study import ROLES, study_self_bias
 from peerexam.report.grid import grid
-from peerexam.report.numbers import probability
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from peerexam.calls import Json
+    from peerexam.protocols.studies.result import Measure, StudyResult
 
 _HEAD = ("as", "model", "third parties", "95 % interval", "p", "Holm",
          "Eq. 1", "95 % interval", "p", "Holm", "segments")  # fmt: skip
 _LEAD = ("judge", "by third parties", "interval", "p", "Holm", "pairs of answers")
-_EFFECTS = ("of", "model", "effect", "95 % interval", "p", "Holm", "shrinkage", "MDE")
+_EFFECTS = ("of", "model", "effect", "95 % interval", "p", "Holm", "shrinkage est.", "MDE")
 
 
-def self_bias(arguments: argparse.Namespace) -> int:
-    """Print self-bias by role, what scores are made of, and how diverse the sources are.
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Those of the command."""
+    parser.add_argument("folder", metavar="DIR", help="a run, or a CSV of scores")
+    parser.add_argument(
+        "--orientation",
+        choices=("higher", "lower"),
+        default="higher",
+        help="which scores are better (default: higher)",
+    )
+    parser.add_argument(
+        "--evaluator", metavar="NAME", help="one judge for the role of test set (default: all)"
+    )
+    parser.add_argument(
+        "--same",
+        action="append",
+        default=[],
+        metavar="A,B",
+        help="agents that are one model, so no third parties of each other; may be repeated",
+    )
+    parser.add_argument("--rounds", type=int, default=10_000, help="of bootstrap and permutation")
+    parser.add_argument("--seed", type=seed, default=0)
+    parser.add_argument("--out", metavar="DIR", help="also write result.json there")
+
+
+def perform(arguments: argparse.Namespace) -> int:
+    """Print self-bias by role, the variance decomposition, and the diversity of sources.
 
     Raises:
         SetupError: There is nothing to measure.
     """
+    from pathlib import Path
+
+    from peerexam.protocols.studies.result import write_result
+    from peerexam.protocols.studies.self_bias.study import study_self_bias
+
     result = study_self_bias(
         Path(arguments.folder),
         orientation=arguments.orientation,
@@ -48,7 +79,7 @@ def self_bias(arguments: argparse.Namespace) -> int:
 
 
 def _group(text: str) -> list[str]:
-    names = list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+    names = list(names_in(text))
     if len(names) < 2:
         raise SetupError(f"--same takes the names of agents that are one model, as in a,b: {text}")
     return names
@@ -57,10 +88,10 @@ def _group(text: str) -> list[str]:
 def _text(result: StudyResult) -> Iterator[str]:
     lead = [*_lead_rows(result.measures)]
     if lead:
-        yield "self-preference, as the standings have it (win rate; positive favours itself)"
+        yield "self-preference, as in the standings (win rate; positive favours itself)"
         yield _table([_LEAD, *lead])
         yield ""
-        yield "other estimates: by role, and as the paper's Eq. 1 has it"
+        yield "other estimates: by role, and by the paper's Eq. 1"
     yield "self-bias in ranks (negative: ranks itself better than its peers do)"
     yield _table([_HEAD, *_bias_rows(result.measures, "self_bias", 2)])
     yield ""
@@ -81,6 +112,8 @@ def _lead_rows(measures: Sequence[Measure]) -> Iterator[tuple[str, ...]]:
 
 
 def _bias_rows(measures: Sequence[Measure], name: str, digits: int) -> Iterator[tuple[str, ...]]:
+    from peerexam.protocols.studies.self_bias.study import ROLES
+
     at = {(one.condition, one.agent, one.name): one for one in measures}
     agents = dict.fromkeys(one.agent for one in measures)
     for role in ROLES:
@@ -133,7 +166,7 @@ def _decomposition(name: str, part: Mapping[str, Json]) -> Iterator[str]:
     ]
     if rows:
         yield _table([_EFFECTS, *rows])
-        yield "  shrinkage: shrinkage estimate; MDE: minimum detectable effect (80 % power)"
+        yield "  MDE: minimum detectable effect (80 % power)"
 
 
 def _share(one: Mapping[str, Json]) -> str:
@@ -188,6 +221,8 @@ def _interval(low: float | None, high: float | None, digits: int) -> str:
 
 
 def _p(value: float | None) -> str:
+    from peerexam.report.numbers import probability
+
     return "" if value is None else probability(value)
 
 

@@ -3,60 +3,60 @@
 from __future__ import annotations
 
 import argparse
-import os
-from collections.abc import Callable, Mapping
-from dataclasses import replace
-from functools import partial
-from pathlib import Path
 
 from peerexam.cli import COMPLETE, PARTIAL
-from peerexam.cli.agent_files import read_agents
-from peerexam.cli.display import shown
-from peerexam.cli.interrupt import run_interruptibly
+from peerexam.cli.arguments import agents_flag, running_flags, seed
 from peerexam.cli.output import columns, note, plain, say, say_json
 from peerexam.errors import SetupError
-from peerexam.protocols.session.progress import Progress
-from peerexam.protocols.studies.trust.measures import Judgements, assess
-from peerexam.protocols.studies.trust.study import (
-    judge_labels,
-    judgements_asked,
-    judging_config,
-    write_judgements,
-)
-from peerexam.records import Mark, Verdict
-from peerexam.report.trust import trust_csv, trust_json, trust_text
-from peerexam.runfolder import RunFolder
-from peerexam.runfolder.folder import write_object
-from peerexam.stats.trust.row import TrustReport
-from peerexam.tasks.metrics.text_metrics import check_metrics
-from peerexam.tasks.trust.annotations import read_annotations
-from peerexam.tasks.trust.labels import HumanLabels
-from peerexam.tasks.trust.llmbar import read_llmbar
-from peerexam.tasks.trust.prd_human import read_prd_human, read_prd_lfqa
 
-DEFAULT_FOLDER = Path("runs/trust")
-"""Where the ledger is without `--out` and `--db`."""
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
 
-READERS: Mapping[str, Callable[[Path], HumanLabels]] = {
-    "annotations": read_annotations,
-    "llmbar": read_llmbar,
-    "faireval": partial(read_llmbar, only="FairEval"),
-    "mt-bench": partial(read_llmbar, only="MT-Bench"),
-    "prd": read_prd_human,
-    "prd-lfqa": read_prd_lfqa,
-}
-"""KIND to what reads it."""
+    from peerexam.protocols.studies.trust.measures import Judgements
+    from peerexam.records import Mark, Verdict
+    from peerexam.runfolder import RunFolder
+    from peerexam.stats.trust.row import TrustReport
+    from peerexam.tasks.trust.labels import HumanLabels
 
 
-def trust(arguments: argparse.Namespace) -> int:
-    """Hold judges and metrics against human judgements."""
-    if arguments.stall is not None and not arguments.stall > 0:
-        raise SetupError("--stall is a number of seconds above 0")
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Those of the command."""
+    parser.add_argument(
+        "kind",
+        metavar="KIND",
+        help="the layout: annotations, llmbar, faireval, mt-bench, prd or prd-lfqa",
+    )
+    parser.add_argument("path", metavar="PATH", help="the human judgements")
+    agents_flag(
+        parser, "--judges", "models, or files with an agents: list, that judge the same answers"
+    )
+    parser.add_argument(
+        "--metrics",
+        default="rouge,bleu",
+        metavar="LIST",
+        help="of rouge, bleu, bertscore, embedding (default: rouge,bleu); none for none",
+    )
+    parser.add_argument("--seed", type=seed, default=0, help="of intervals and draws")
+    parser.add_argument("--out", metavar="DIR", help="also write table and judgements there")
+    running_flags(parser, ledger="ledger.sqlite in DIR, or runs/trust/ledger.sqlite without --out")
+
+
+def perform(arguments: argparse.Namespace) -> int:
+    """Compare judges and metrics with human judgements."""
+    from pathlib import Path
+
+    from peerexam.cli.asking import folder_without_run
+    from peerexam.protocols.studies.trust.measures import Judgements, assess
+    from peerexam.report.trust import trust_json, trust_text
+    from peerexam.tasks.metrics.text_metrics import check_metrics
+
     metrics = _metrics(arguments.metrics)
     labels = _labels(arguments.kind, Path(arguments.path))
     if labels.references:
         check_metrics(metrics)
-    out = None if arguments.out is None else _own_folder(Path(arguments.out))
+    out = None if arguments.out is None else folder_without_run(arguments.out)
     judgements = [Judgements(verdicts=labels.verdicts, source="shipped")] if labels.verdicts else []
     asked = _asked(arguments, labels, out)
     if asked is not None:
@@ -78,9 +78,24 @@ def _metrics(text: str) -> tuple[str, ...]:
 
 
 def _labels(kind: str, path: Path) -> HumanLabels:
-    if kind not in READERS:
-        raise SetupError(f"no layout '{kind}': choose from {', '.join(READERS)}")
-    return replace(READERS[kind](path), kind=kind)
+    from dataclasses import replace
+    from functools import partial
+
+    from peerexam.tasks.trust.annotations import read_annotations
+    from peerexam.tasks.trust.llmbar import read_llmbar
+    from peerexam.tasks.trust.prd_human import read_prd_human, read_prd_lfqa
+
+    readers: dict[str, Callable[[Path], HumanLabels]] = {
+        "annotations": read_annotations,
+        "llmbar": read_llmbar,
+        "faireval": partial(read_llmbar, only="FairEval"),
+        "mt-bench": partial(read_llmbar, only="MT-Bench"),
+        "prd": read_prd_human,
+        "prd-lfqa": read_prd_lfqa,
+    }
+    if kind not in readers:
+        raise SetupError(f"no layout '{kind}': choose from {', '.join(readers)}")
+    return replace(readers[kind](path), kind=kind)
 
 
 def _asked(
@@ -89,6 +104,17 @@ def _asked(
     """What the judges say that are asked here; None where none are."""
     if not arguments.judges:
         return None
+    from pathlib import Path
+
+    from peerexam.cli.agent_files import read_agents
+    from peerexam.cli.asking import ask
+    from peerexam.protocols.studies.trust.study import (
+        judge_labels,
+        judgements_asked,
+        judging_config,
+    )
+    from peerexam.runfolder import RunFolder
+
     config = judging_config(read_agents(arguments.judges), arguments.seed)
     taken = {verdict.judge for verdict in labels.verdicts}
     both = [agent.name for agent in config.agents if agent.name in taken]
@@ -97,26 +123,21 @@ def _asked(
             f"'{both[0]}' is the name of a judge whose verdicts are shipped: give the agent "
             "another name in a file with an agents: list"
         )
-    progress = Progress(
-        judgements_asked(labels) * len(config.agents), stall_warning=arguments.stall
+    folder = out or RunFolder(Path("runs/trust"))  # where the ledger is, unless --db says so
+    return ask(
+        arguments,
+        lambda progress, db: judge_labels(config, labels, folder, db=db, progress=progress),
+        judgements_asked(labels) * len(config.agents),
     )
-    db = arguments.db or os.environ.get("PEEREXAM_DB") or None
-    with shown(progress, quiet=arguments.quiet):
-        return run_interruptibly(
-            judge_labels(config, labels, out or RunFolder(DEFAULT_FOLDER), db=db, progress=progress)
-        )
-
-
-def _own_folder(path: Path) -> RunFolder:
-    folder = RunFolder(path)
-    if folder.manifest_path.exists() or folder.config_path.exists():
-        raise SetupError(f"{path} holds a run, which would be gone over: choose another --out")
-    return folder
 
 
 def _write(
     out: RunFolder, report: TrustReport, labels: HumanLabels, asked: Judgements | None
 ) -> None:
+    from peerexam.protocols.studies.trust.study import write_judgements
+    from peerexam.report.trust import trust_csv, trust_json
+    from peerexam.runfolder.folder import write_object
+
     out.create()
     write_object(out.path / "trust.json", trust_json(report))
     (out.path / "trust.csv").write_text(trust_csv(report), encoding="utf-8", newline="")
@@ -131,6 +152,6 @@ def _status(asked: Judgements | None) -> int:
         return COMPLETE
     note(
         f"partial: {len(failed)} of {len(records)} judgements failed, first: "
-        f"{plain(failed[0].reason or 'no reason given')[:200]}; the same command asks them again"
+        f"{plain(failed[0].reason or 'no reason given')[:200]}; the same command retries them"
     )
     return PARTIAL

@@ -3,20 +3,32 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
-from peerexam.cli.exam.show import ledger_of
 from peerexam.cli.output import columns, note, plain, say, say_json
-from peerexam.protocols.studies.profile import write_profiles
 from peerexam.report.grid import grid
-from peerexam.report.profile import AgentProfile, profile_rows
-from peerexam.report.run.html import write_report
 
-_HEADS = ("from", "measure", "value", "interval", "rests on", "why there is none")
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from peerexam.report.profile import AgentProfile
+
+_HEADS = ("from", "measure", "value", "interval", "data", "why there is none")
 
 
-def profile(arguments: argparse.Namespace) -> int:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Those of the command."""
+    parser.add_argument("folder", metavar="DIR", help="the run")
+    parser.add_argument("studies", nargs="*", metavar="STUDY", help="folders of studies")
+
+
+def perform(arguments: argparse.Namespace) -> int:
     """Write the profiles and the report that shows them."""
+    from pathlib import Path
+
+    from peerexam.cli.exam.folder import ledger_of
+    from peerexam.protocols.studies.profile import write_profiles
+    from peerexam.report.profile import profile_rows
+    from peerexam.report.run.html import write_report
+
     folder = Path(arguments.folder)
     body = write_profiles(folder, [Path(study) for study in arguments.studies])
     written = write_report(folder, db=ledger_of(folder))

@@ -1,43 +1,89 @@
-"""`export --to`: a run in the layouts of other tools, with the ratings that they come to."""
+"""`export`: a run as a data set, or in the layouts of other tools with the ratings they give."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import get_args
 
-from peerexam.calls import Json
 from peerexam.cli.output import columns, plain, say, say_json
 from peerexam.errors import SetupError
-from peerexam.report.export.battles import BattlesWritten, Tool, export_battles
-from peerexam.report.export.place import check_export_place
 from peerexam.report.grid import grid
-from peerexam.stats.ranking.results import Rating, rate_results
 
-LAYOUTS: tuple[str, ...] = ("dataset", "arena-rank", "evalica", "fastchat")
-"""What `--to` may name."""
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from peerexam.calls import Json
+    from peerexam.report.export.battles import BattlesWritten
+    from peerexam.stats.ranking.results import Rating
 
 
-def export_to(folder: Path, arguments: argparse.Namespace) -> int:
-    """Write a run's folder in the layout that `--to` names.
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Those of the command."""
+    parser.add_argument("folder", metavar="DIR")
+    parser.add_argument("--out", metavar="DIR", help="where to (default: DIR/dataset)")
+    parser.add_argument("--no-parquet", action="store_true", help="JSONL only")
+    parser.add_argument(
+        "--to",
+        default="dataset",
+        metavar="LAYOUT",
+        help="dataset (the default), arena-rank, evalica or fastchat",
+    )
 
-    Raises:
-        SetupError: There is no such layout, or the place holds something else.
-    """
+
+def perform(arguments: argparse.Namespace) -> int:
+    """Write a run as a data set, or in another tool's layout."""
+    from peerexam.cli.exam.folder import finished_run
+    from peerexam.report.export.dataset import export_dataset
+
+    folder = finished_run(arguments.folder)
+    _check_sealed(folder)
+    if arguments.to != "dataset":
+        return _export_to(folder, arguments)
+    out = Path(arguments.out) if arguments.out else folder / "dataset"
+    written = export_dataset(folder, out, parquet=not arguments.no_parquet)
+    files = sorted(str(p.relative_to(written)) for p in written.rglob("*") if p.is_file())
+    if arguments.json:
+        say_json({"folder": str(written), "files": files})
+    else:
+        say(f"{written}: {', '.join(files)}")
+    return 0
+
+
+def _check_sealed(folder: Path) -> None:
+    """Refuse to export questions that are not those the answers were given to."""
+    from peerexam.runfolder import RunFolder
+    from peerexam.tasks.questions.sealed import seals_of
+
+    questions = RunFolder(folder).records_path("questions")
+    found, sealed = seals_of(questions)
+    if sealed is not None and found != sealed:
+        raise SetupError(
+            f"{questions} was changed after the run: its hash is {found}, and manifest.json says "
+            f"{sealed}. Restore it (peerexam run {folder / 'exam.yaml'} --out {folder} writes it "
+            "again from the ledger), or ask the changed questions in a run of their own: "
+            f"questions.file={questions}, copied to a folder without manifest.json"
+        )
+
+
+def _export_to(folder: Path, arguments: argparse.Namespace) -> int:
+    from peerexam.report.export.place import check_export_place
+
     out = Path(arguments.out) if arguments.out else folder / arguments.to
     check_export_place(out)  # before anything is counted
-    if arguments.to in get_args(Tool):
+    if arguments.to in ("arena-rank", "evalica"):
         return _battles(folder, out, arguments)
     if arguments.to == "fastchat":
         return _fastchat(folder, out, arguments)
     raise SetupError(
-        f"cannot export to '{arguments.to}': --to takes {', '.join(LAYOUTS[:-1])} or {LAYOUTS[-1]}"
+        f"cannot export to '{arguments.to}': --to takes dataset, arena-rank, evalica or fastchat"
     )
 
 
 def _battles(folder: Path, out: Path, arguments: argparse.Namespace) -> int:
     from peerexam.protocols.export import counted_results
+    from peerexam.report.export.battles import export_battles
+    from peerexam.stats.ranking.results import rate_results
 
     counted = counted_results(folder)
     ratings = rate_results(counted.results, counted.confidence)
@@ -53,7 +99,7 @@ def _battles(folder: Path, out: Path, arguments: argparse.Namespace) -> int:
         folder, out, arguments.to, counted.results, ratings, basis, parquet=parquet
     )
     if arguments.json:
-        rated: Json = [_rating_json(rating) for rating in ratings]
+        rated: Json = [asdict(rating) for rating in ratings]
         say_json({**basis, **_counts(written), "ratings": rated})
         return 0
     say(f"{out}: {', '.join(written.files)}")
@@ -79,12 +125,6 @@ def _counts(written: BattlesWritten) -> dict[str, Json]:
         "own_answers_left_out": written.own_answers,
         "without_winner_left_out": written.unread,
     }
-
-
-def _rating_json(rating: Rating) -> dict[str, Json]:
-    from dataclasses import asdict
-
-    return asdict(rating)
 
 
 def _ratings_text(ratings: Sequence[Rating]) -> str:
