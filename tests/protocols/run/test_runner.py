@@ -542,7 +542,7 @@ async def test_what_a_newcomer_failed_at_is_asked_again_as_the_reason_says(tmp_p
     dead = {"z": ScriptedAgent(lambda _: BadKeyError("401: no such key"), name="z")}
     outcome = await add(tmp_path, config, agents={**speakers(), **dead})
     assert outcome.status == "partial"
-    assert "peerexam run with the exam.yaml" in (outcome.reason or "")
+    assert "`peerexam run` with the exam.yaml" in (outcome.reason or "")
     resolved = load_config(tmp_path / "exam.yaml", environ={})
     outcome = await run_exam(resolved, tmp_path, agents={**speakers(), **agents})
     assert outcome.status == "complete"

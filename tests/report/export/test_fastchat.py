@@ -137,9 +137,12 @@ def test_win_rates_of_show_result_are_ours(tmp_path: Path) -> None:
 
 def test_follow_ups_are_left_out_and_counted(tmp_path: Path) -> None:
     run = run_of(tmp_path / "run")
-    with RunFolder(run).writer("questions") as writer:
+    folder = RunFolder(run)
+    manifest = folder.read_manifest()  # which a change of the records removes
+    with folder.writer("questions") as writer:
         writer.emit(Question("1", "Why?", "x"))
         writer.emit(Question("1+", "And?", "x", round=2, parent_id="1", examinee="a"))
+    folder.write_manifest(manifest)
     written = export_fastchat(run, tmp_path / "out")
     assert (written.questions, written.follow_ups) == (1, 1)
     assert lines(tmp_path / "out" / "question.jsonl") == [
