@@ -97,7 +97,7 @@ def test_help_loads_no_importer() -> None:
     program = (
         "import sys, peerexam.cli\n"
         "try: peerexam.cli.main(['import', '--help'])\n"
-        "finally: print([m for m in sys.modules if 'layouts_' in m or m == 'numpy'])"
+        "finally: print([m for m in sys.modules if '.layouts.' in m or m == 'numpy'])"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.stdout.strip().endswith("[]"), done.stderr
