@@ -113,7 +113,7 @@ def test_a_run_with_it_everywhere_steers_nothing(
     if flags:
         json.loads(out)
     manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
-    assert any("is not known" in one and "'odd" in one for one in manifest["notes"])
+    assert any("is unknown" in one and "'odd" in one for one in manifest["notes"])
 
 
 def _run(command: list[str], folder: Path, on_terminal: bool) -> tuple[int, str, str]:
