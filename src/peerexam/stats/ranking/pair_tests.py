@@ -114,7 +114,7 @@ def separated(
     draws = min(rounds, max(FEWEST_DRAWS, _MOST_CELLS // len(one)))
     seen = _statistic(contributions, pairs)
     # If these two alone are equal, p is 2 · ½ⁿ or more.
-    differing = (np.abs(contributions[:, one] - contributions[:, other]) > _EQUAL).sum(axis=0)
+    differing = (np.abs(pairs.difference(contributions)) > _EQUAL).sum(axis=0)
     seen[2.0 ** (1 - differing) > np.round(1 - confidence, 9)] = 0
     above = total[one] > total[other]
     winner, loser = np.where(above, one, other), np.where(above, other, one)
